@@ -1,0 +1,35 @@
+// What the ids named by an output are, beyond what its status showed.
+// mode: read
+// params: space, task, attempt, ids
+// returns: version, open, seen, facts
+// why: a folded id is in view without being shown; its membership is one seek here, not a longer status.
+MATCH (t:Task {key: $p.space + '/' + $p.task})
+OPTIONAL MATCH (k:Step {attempt: $p.attempt})
+CALL (t) {
+  UNWIND $p.ids AS id
+  OPTIONAL MATCH (s:State {live_key: t.key + '/state:' + id})
+  OPTIONAL MATCH (o:RawObservation {key: t.key + '/' + id})
+  OPTIONAL MATCH (r:Request {key: t.key + '/' + id})
+  CALL (t, o) {
+    MATCH (o)-[:CHILD_OF]->(n:TraceNode)
+    RETURN count(CASE WHEN n:OnPath AND n.depth > t.request_depth THEN 1 END) > 0 AS observed
+  }
+  CALL (t, o) {
+    MATCH (o)<-[:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(g:State) WHERE g.task = t.key
+    RETURN collect(g) AS givers
+  }
+  CALL (t, givers) {
+    UNWIND givers AS g
+    MATCH (l:State {live_key: t.key + '/state:' + g.id})
+    WITH l WHERE coalesce(l.refs_at, l.key) = g.key
+    RETURN collect(l.id) AS cited_by
+  }
+  CALL (t, r) {
+    MATCH (l:Live) USING INDEX l:Live(task, request, born, position)
+    WHERE l.task = t.key AND l.request = r.number AND l.born IS NOT NULL AND l.position IS NOT NULL
+    RETURN count(l) > 0 AS populated
+  }
+  RETURN collect({id: id, request: s.request, raw: o IS NOT NULL, observed: observed, cited_by: cited_by,
+    heading: r IS NOT NULL AND r.number < t.open AND (r.abandoned_step IS NULL OR populated)}) AS facts
+}
+RETURN t.version AS version, t.open AS open, k IS NOT NULL AS seen, facts

@@ -1,0 +1,40 @@
+// Takes the results of the pending calls: grows the tree by one node, or merges into its identical child, and keeps the raw results.
+// mode: write
+// params: space, task, op, step, p_b, attempt, author, node, hash, name, results, call_ids
+// returns: verdict, version, number, node, hash, merged, stored, step
+// why: guarded by `pending_step` alone: the tools really ran, whatever moved the version meanwhile.
+// why: the key is the hash of the parent's key and the content, so that an identical child is a plain MERGE (MAGE, Algorithm 1, lines 5-12).
+MATCH (t:Task {key: $p.space + '/' + $p.task})
+SET t.lock = $p.op
+WITH t
+OPTIONAL MATCH (k:Step {attempt: $p.attempt})
+WITH t, k, t.next_step AS n, CASE WHEN k.abandoned_step IS NOT NULL THEN 'abandoned' WHEN k IS NOT NULL THEN 'replay'
+    WHEN coalesce(t.pending_step, 0) <> $p.step THEN 'not pending' WHEN t.p_b <> $p.p_b THEN 'moved' ELSE 'ok' END AS verdict
+CALL (t, verdict, n) {
+  WITH t, n WHERE verdict = 'ok'
+  MATCH (parent:TraceNode {key: t.p_b})
+  MERGE (x:TraceNode {key: $p.node})
+    ON CREATE SET x.space = t.space, x.task = t.key, x.name = toString(t.next_node) + ' ' + $p.name, x.number = t.next_node,
+      x.depth = parent.depth + 1, x.from_step = n, x.hash = $p.hash, x.fresh = n
+  MERGE (x)-[:CHILD_OF]->(parent)
+  SET x:OnPath
+  WITH t, n, x, coalesce(x.fresh = n, false) AS fresh
+  SET t.p_b = x.key, t.next_node = t.next_node + CASE WHEN fresh THEN 1 ELSE 0 END, t.next_step = n + 1, t.version = t.version + 1,
+    t.observed_step = n, t.pending_step = null
+  CREATE (:Step {key: t.key + '/step:' + toString(n), space: t.space, task: t.key, number: n, name: toString(n) + ' observe',
+    kind: 'observe', author: $p.author, attempt: $p.attempt, request: t.open, of_step: $p.step, node: x.key, visited: x.number,
+    merged: NOT fresh, call_ids: $p.call_ids, version: t.version, p_b: t.p_b, p_t: t.p_t, boundary: t.boundary})
+  WITH t, x, n, fresh
+  CALL (t, x, n, fresh) {
+    UNWIND CASE WHEN fresh THEN range(1, size($p.results)) ELSE [] END AS i
+    WITH t, x, n, i, 'obs:' + toString(x.number) + '.' + toString(i) AS id, $p.results[i - 1] AS result
+    CREATE (o:RawObservation {key: t.key + '/' + id, space: t.space, task: t.key, id: id, name: id + ' ' + result.tool, position: i,
+      tool: result.tool, arguments: result.arguments, content: result.content, from_step: n})-[:CHILD_OF]->(x)
+    RETURN count(o) AS made
+  }
+  RETURN sum(made) AS stored
+}
+WITH t, verdict, stored, CASE verdict WHEN 'ok' THEN n ELSE k.number END AS step
+OPTIONAL MATCH (s:Step {key: t.key + '/step:' + toString(step)})
+OPTIONAL MATCH (x:TraceNode {key: s.node})
+RETURN verdict, t.version AS version, x.number AS number, x.key AS node, x.hash AS hash, s.merged AS merged, stored, step

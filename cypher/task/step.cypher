@@ -1,0 +1,91 @@
+// Commits one validated output: the delta, disclosures, the decision; a message finishes the request and compresses its tail.
+// mode: write
+// params: space, task, request, op, version, attempt, kind, author, output, repairs, refused, calls, message, added, updated, removed, rejected, disclosed, fold, usage, ends, rows, state_refs, raw_refs, finish, summary_key, summary_name
+// returns: verdict, version, ended, created, linked, step
+// why: the lock comes before the check, the attempt key before the version; everything after `ok` reads what this statement wrote.
+// why: arrows of refs are made after all nodes of the delta (a MATCH in the same CALL would not see them), to the first version of the lineage named.
+MATCH (t:Task {key: $p.space + '/' + $p.task})
+SET t.lock = $p.op
+WITH t
+OPTIONAL MATCH (k:Step {attempt: $p.attempt})
+WITH t, k, CASE WHEN k.abandoned_step IS NOT NULL THEN 'abandoned' WHEN k IS NOT NULL THEN 'replay'
+    WHEN coalesce(t.open, 0) <> $p.request THEN 'closed' WHEN t.version <> $p.version THEN 'stale'
+    WHEN t.pending_step IS NOT NULL THEN 'pending' ELSE 'ok' END AS verdict
+WITH t, k, verdict, verdict = 'ok' AS ok, t.next_step AS n
+CALL (t, ok, n) {
+  UNWIND CASE WHEN ok THEN $p.ends ELSE [] END AS key
+  MATCH (o:State {key: key})
+  REMOVE o:Live
+  SET o.live_key = null, o.to_step = n
+  RETURN count(o) AS ended
+}
+CALL (t, ok, n) {
+  UNWIND CASE WHEN ok THEN $p.rows ELSE [] END AS row
+  MATCH (r:Request {key: t.key + '/request:' + toString($p.request)})
+  CREATE (v:State:Live:$(row.label))-[:CHILD_OF]->(r)
+  SET v.key = t.key + '/state:' + row.id + '@' + toString(n), v.live_key = t.key + '/state:' + row.id, v.space = t.space, v.task = t.key,
+    v.id = row.id, v.name = row.name, v.summary = row.summary, v.value = row.value, v.request = $p.request, v.from_step = n,
+    v.lineage = coalesce(row.lineage, t.key + '/state:' + row.id + '@' + toString(n)), v.born = coalesce(row.born, n),
+    v.position = row.position, v.refs_at = row.refs_at, v.first_of = CASE WHEN row.lineage IS NULL THEN t.key END
+  RETURN count(v) AS created
+}
+CALL (t, ok) {
+  UNWIND CASE WHEN ok THEN $p.rows ELSE [] END AS row
+  WITH t, row WHERE row.previous IS NOT NULL
+  MATCH (v:State {live_key: t.key + '/state:' + row.id})
+  MATCH (o:State {key: row.previous})
+  CREATE (v)-[:SUPERSEDES]->(o)
+  RETURN count(*) AS replaced
+}
+CALL (t, ok) {
+  UNWIND CASE WHEN ok THEN $p.state_refs ELSE [] END AS ref
+  MATCH (v:State {live_key: t.key + '/state:' + ref.source})
+  MATCH (l:State {live_key: t.key + '/state:' + ref.target})
+  MATCH (m:State {key: l.lineage})
+  CREATE (v)-[:$(ref.type)]->(m)
+  RETURN count(*) AS linked_states
+}
+CALL (t, ok) {
+  UNWIND CASE WHEN ok THEN $p.raw_refs ELSE [] END AS ref
+  MATCH (v:State {live_key: t.key + '/state:' + ref.source})
+  MATCH (m:RawObservation {key: t.key + '/' + ref.target})
+  CREATE (v)-[:$(ref.type)]->(m)
+  RETURN count(*) AS linked_raw
+}
+WITH t, k, verdict, ok, n, ended, created, linked_states + linked_raw AS linked, ok AND $p.finish AND t.p_b <> t.boundary AS covering
+CALL (t, n, covering) {
+  WITH t, n WHERE covering
+  MATCH (above:SummaryNode {key: t.p_t})
+  MATCH (low:TraceNode {key: t.boundary})
+  MATCH (last:TraceNode {key: t.p_b})
+  MERGE (s:SummaryNode {key: $p.summary_key})
+    ON CREATE SET s.space = t.space, s.task = t.key, s.rank = above.rank + 1, s.boundary = low.number, s.last = last.key, s.from_step = n
+  MERGE (s)-[:CHILD_OF]->(above)
+  SET s:OnPath, s.name = $p.summary_name, s.text = $p.message, s.verdict = 'unchecked', s.note = null
+  WITH t, s, low.depth AS depth, last
+  SET t.p_t = s.key, t.boundary = last.key, t.feedback = null
+  WITH t, s, depth
+  MATCH (x:OnPath) USING INDEX x:OnPath(task, depth) WHERE x.task = t.key AND x.depth > depth
+  MERGE (s)-[:COVERS]->(x)
+}
+CALL (t, ok, n, covering) {
+  WITH t, n, covering WHERE ok
+  SET t.next_step = n + 1, t.version = t.version + 1, t.last_step = n,
+    t.observed_step = CASE WHEN $p.kind = 'refused' THEN t.observed_step END,
+    t.pending_step = CASE WHEN $p.calls <> '[]' THEN n END, t.open = CASE WHEN $p.finish THEN null ELSE t.open END
+  CREATE (:Step {key: t.key + '/step:' + toString(n), space: t.space, task: t.key, number: n, name: toString(n) + ' ' + $p.kind,
+    kind: $p.kind, author: $p.author, attempt: $p.attempt, request: $p.request, output: $p.output, repairs: $p.repairs,
+    refused: $p.refused, calls: $p.calls, message: $p.message, added: $p.added, updated: $p.updated, removed: $p.removed,
+    rejected: $p.rejected, disclosed: $p.disclosed, fold: $p.fold, usage: $p.usage, version: t.version, p_b: t.p_b, p_t: t.p_t,
+    boundary: t.boundary, scope: CASE WHEN size($p.disclosed) > 0 THEN t.key + '#' + toString($p.request) END,
+    top: CASE WHEN $p.finish THEN t.p_t END, about: CASE WHEN covering THEN t.p_t END})
+}
+CALL (t, ok, n) {
+  WITH t, n WHERE ok AND $p.finish
+  MATCH (r:Request {key: t.key + '/request:' + toString($p.request)})
+  SET r.finished_step = n
+}
+WITH t, k, verdict, ended, created, linked, CASE verdict WHEN 'ok' THEN n ELSE k.number END AS number
+OPTIONAL MATCH (s:Step {key: t.key + '/step:' + toString(number)})
+RETURN verdict, t.version AS version, ended, created, linked,
+  s {.number, .version, .kind, .added, .updated, .removed, .rejected, .disclosed, .calls, .message, .repairs, .refused, .p_b} AS step

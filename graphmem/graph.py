@@ -1,0 +1,140 @@
+"""What a user opens first: a graph, a space in it, a task in that.
+
+Owns the environment (`GRAPHMEM_URI`, `GRAPHMEM_USER`, `GRAPHMEM_PASSWORD`, `GRAPHMEM_DATABASE`), which is read when
+`connect` is called and at no other time. Invariant: opening a graph verifies server and schema and changes nothing.
+"""
+
+import os
+from types import TracebackType
+from typing import Self
+
+from graphmem.errors import InvalidValueError, ServerUnreachableError
+from graphmem.llm.tokens import Tokenizer, o200k
+from graphmem.store import Connection, Trace, init, schema_version
+from graphmem.task import Context, Task
+from graphmem.task.context import Redact
+from graphmem.vocabulary import Limits, check_name
+
+
+class Graph:
+    """An open graph. Safe to share between threads; close it, or use it as a context manager."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @property
+    def connection(self) -> Connection:
+        """The connection, for named queries."""
+        return self._context.connection
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back the sockets."""
+        self._context.connection.close()
+
+    def space(self, name: str) -> "Space":
+        """A tenant's part of the graph. There is no default one.
+
+        Raises:
+            InvalidValueError: not a name of 1–128 letters, digits or `._:@-`.
+        """
+        return Space(self._context, name)
+
+
+class Space:
+    """A handle on one space: nothing read or written through it touches another."""
+
+    def __init__(self, context: Context, name: str) -> None:
+        self.name = check_name("space", name)
+        self._context = context
+
+    def __repr__(self) -> str:
+        return f"Space({self.name})"
+
+    def task(self, name: str, *, psa: bool | None = None, isu: bool | None = None) -> Task:
+        """A handle on a task, made when its first request is opened. `psa` and `isu` are the paper's ablations (§4.1)."""
+        return Task(self._context, self.name, name, psa=psa, isu=isu)
+
+
+def connect(
+    uri: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    database: str | None = None,
+    *,
+    limits: Limits | None = None,
+    redact: Redact | None = None,
+    tokenizer: Tokenizer | None = None,
+    timeout_seconds: float = 30.0,
+    trace: Trace | None = None,
+) -> Graph:
+    """An open graph: the arguments, else `GRAPHMEM_*`, else the embedded server that is up.
+
+    `redact` sees every text before it is hashed and written; `trace` receives (query name, rows, milliseconds).
+
+    Raises:
+        ServerUnreachableError: nothing answers, or nothing was named and no embedded server is up.
+        LoginError, DatabaseMissingError, ServerVersionError: as they say.
+        SchemaError: the database has no schema, an older or a newer one; `graphmem init` brings it up to date.
+    """
+    connection = open_connection(uri, user, password, database, timeout_seconds=timeout_seconds, trace=trace)
+    try:
+        schema_version(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return Graph(
+        Context(connection=connection, tokenizer=tokenizer or o200k(), limits=limits or Limits(), redact=redact)
+    )
+
+
+def initialize(
+    uri: str | None = None, user: str | None = None, password: str | None = None, database: str | None = None
+) -> int:
+    """Bring a database to this graphmem's schema, as `graphmem init` does; the version reached."""
+    connection = open_connection(uri, user, password, database)
+    try:
+        return init(connection)
+    finally:
+        connection.close()
+
+
+def open_connection(
+    uri: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    database: str | None = None,
+    *,
+    timeout_seconds: float = 30.0,
+    trace: Trace | None = None,
+) -> Connection:
+    """A connection to what the arguments, the environment or the embedded server name; the schema is not looked at."""
+    uri = uri or os.environ.get("GRAPHMEM_URI")
+    database = database or os.environ.get("GRAPHMEM_DATABASE") or "neo4j"
+    if uri is None:
+        return _embedded(database, timeout_seconds, trace)
+    password = password if password is not None else os.environ.get("GRAPHMEM_PASSWORD")
+    if password is None:
+        raise InvalidValueError(f"no password for {uri}: set GRAPHMEM_PASSWORD, or pass password= to connect")
+    user = user or os.environ.get("GRAPHMEM_USER") or "neo4j"
+    return Connection(uri, user=user, password=password, database=database, timeout_seconds=timeout_seconds, trace=trace)
+
+
+def _embedded(database: str, timeout_seconds: float, trace: Trace | None) -> Connection:
+    from graphmem import server
+
+    found = server.find()
+    if found is None:
+        raise ServerUnreachableError(
+            "no server: the embedded one is not up and GRAPHMEM_URI is not set. Run `graphmem up`, or set GRAPHMEM_URI, "
+            "GRAPHMEM_USER and GRAPHMEM_PASSWORD.",
+            command="graphmem up",
+        )
+    return Connection(
+        found.uri, user=found.user, password=found.password, database=database, timeout_seconds=timeout_seconds, trace=trace
+    )

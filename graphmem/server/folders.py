@@ -1,0 +1,39 @@
+"""Where things lie: the cache that all homes share, and the home when none was named.
+
+Reads `GRAPHMEM_CACHE` and `GRAPHMEM_HOME` when it is asked, never at import. Creates nothing.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from graphmem.errors import ServerError
+from graphmem.server.fetch import INSTALL
+
+
+def cache_folder() -> Path:
+    """Where jars and class archives are kept."""
+    if chosen := os.environ.get("GRAPHMEM_CACHE"):
+        return _absolute(chosen)
+    return Path(_platformdirs().user_cache_dir("graphmem", appauthor=False))
+
+
+def home_folder(home: str | os.PathLike[str] | None = None) -> Path:
+    """The folder of one server: the argument, `GRAPHMEM_HOME`, else the user's data folder."""
+    if chosen := home or os.environ.get("GRAPHMEM_HOME"):
+        return _absolute(chosen)
+    return Path(_platformdirs().user_data_dir("graphmem", appauthor=False))
+
+
+def _absolute(folder: str | os.PathLike[str]) -> Path:
+    return Path(os.path.abspath(Path(folder).expanduser()))
+
+
+def _platformdirs() -> Any:
+    try:
+        import platformdirs
+    except ImportError as missing:
+        raise ServerError(
+            "The embedded server needs platformdirs; install the extra 'embedded'.", command=INSTALL
+        ) from missing
+    return platformdirs

@@ -1,0 +1,232 @@
+"""The values of FlowState: what a model puts out, what a status shows, what a step answers.
+
+Frozen values only; no rule and no input or output lives here. A `StepOutput` is y = (ΔS, R, z) of the paper (§2.3), a
+`Status` is what is serialized into C (equation 3) with what a later step needs to be validated against it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from graphmem.vocabulary import Json, Relation, StateKind
+
+OperationName = Literal["add", "update", "remove"]
+
+
+class Value:
+    """A frozen value that can be given out as plain data."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists, strings and numbers, ready for JSON."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]  # every subclass is a dataclass
+
+
+# --- what a model puts out -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ref(Value):
+    """A directed relation from the state that declares it to `target` (B.3)."""
+
+    relation: Relation
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation(Value):
+    """One operation of ΔS. A field that was not given is None; `has_value` tells a null value from none.
+
+    `fault` is set when the text of the operation could not be read: it is rejected with that reason, and does not stop
+    the others.
+    """
+
+    operation: OperationName
+    id: str
+    kind: StateKind | None = None
+    summary: str | None = None
+    value: Json = None
+    has_value: bool = False
+    refs: tuple[Ref, ...] | None = None
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access(Value):
+    """One entry of R: a historical state, raw result or request to disclose, and what for."""
+
+    target: str
+    reason: str = ""
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall(Value):
+    """A call that the model decided on. `id` is the caller's, or `call:<step>.<i>` when it gave none."""
+
+    name: str
+    arguments: Mapping[str, Json] = field(default_factory=dict)
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOutput(Value):
+    """y = (ΔS, R, z). z is the calls, or the message, or neither.
+
+    `text` is the model's text as it came; `repairs` says what was mended in it; `fault` why nothing could be read.
+    """
+
+    delta: tuple[Operation, ...] = ()
+    access: tuple[Access, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    message: str | None = None
+    text: str = ""
+    repairs: tuple[str, ...] = ()
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult(Value):
+    """What a call returned, verbatim; `content` None says that its outcome is unknown."""
+
+    call_id: str
+    content: str | None
+
+    @classmethod
+    def unknown(cls, call_id: str) -> "ToolResult":
+        """The call may or may not have run; nobody knows what it returned."""
+        return cls(call_id=call_id, content=None)
+
+
+# --- what a status shows ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexLine(Value):
+    """A historical state in the index: its id and summary, nothing else (§2.1)."""
+
+    id: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexEntry(Value):
+    """One earlier request of the Historical State Index. `cut` says that older states of it were folded away."""
+
+    request: int
+    text: str
+    states: tuple[IndexLine, ...]
+    abandoned: bool = False
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Related(Value):
+    """A neighbour of a state: its id and how they are related, never its content (§2.2.2)."""
+
+    id: str
+    relation: Relation
+    incoming: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveState(Value):
+    """An entry of S: a state of this request, a disclosed historical state, or a disclosed raw result (`kind` None).
+
+    `own` says that it was created in this request, so that it can be updated and removed. `more` counts the
+    neighbours left out by relation type, incoming ones as `<TYPE`.
+    """
+
+    id: str
+    kind: StateKind | None
+    summary: str
+    value: Json
+    related: tuple[Related, ...]
+    own: bool
+    request: int
+    more: Mapping[str, int] = field(default_factory=dict)
+    version: "Version | None" = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version(Value):
+    """What an update of a state needs to know of its present version: keys and places in the graph."""
+
+    key: str
+    lineage: str
+    born: int
+    position: int
+    request: int
+    value_text: str
+    refs_at: str
+    refs: frozenset[tuple[Relation, str]] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation(Value):
+    """One raw result as the latest observation shows it; `content` None when its outcome is unknown."""
+
+    id: str
+    tool: str
+    arguments: Mapping[str, Json]
+    content: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason(Value):
+    """Why a part of the last output was not taken: `what` names the part, `why` the reason."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingCalls(Value):
+    """Calls that were committed and whose results are not in yet."""
+
+    step: int
+    calls: tuple[ToolCall, ...]
+    p_b: str
+
+
+# --- what a step answers ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepResult(Value):
+    """What became of an output.
+
+    `added`, `updated`, `removed`: ids committed; `rejected`: what was not, and why; `disclosed`: ids newly in the
+    Active State from the next status on; `calls`: what to run now; `refused`: why nothing of the output was taken;
+    `replayed`: the answer of an earlier call with the same attempt key.
+    """
+
+    step: int
+    version: int
+    added: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    rejected: tuple[Reason, ...] = ()
+    disclosed: tuple[str, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    message: str | None = None
+    repairs: tuple[str, ...] = ()
+    refused: str | None = None
+    replayed: bool = False
+    p_b: str = ""
+
+    @property
+    def committed(self) -> tuple[str, ...]:
+        """Every id that the delta changed."""
+        return self.added + self.updated + self.removed
+
+    @property
+    def finished(self) -> bool:
+        """Whether the output was the final response of the request."""
+        return self.message is not None
+
+    @property
+    def pending(self) -> PendingCalls:
+        """The calls to be observed."""
+        return PendingCalls(step=self.step, calls=self.calls, p_b=self.p_b)

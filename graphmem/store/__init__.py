@@ -1,0 +1,11 @@
+"""The only room that speaks to Neo4j: connections, query files, migrations.
+
+It knows the shape of no node. A query goes in by its name with one map of parameters, rows come out as plain dicts, and
+every error of the driver leaves as one of `graphmem.errors`.
+"""
+
+from graphmem.store.connection import Connection, Trace
+from graphmem.store.migrations import init, schema_version
+from graphmem.store.queries import Query, query, query_names
+
+__all__ = ["Connection", "Query", "Trace", "init", "query", "query_names", "schema_version"]

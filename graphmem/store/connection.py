@@ -1,0 +1,225 @@
+"""One connection to one database, and the only place that maps the driver's errors.
+
+Reads are auto-commit (one round trip). Writes are managed transactions, so that what a statement touched is compared
+with what it meant to touch before it is committed. Invariant: nothing but `graphmem.errors` leaves this module, and no
+message or trace holds a password or a parameter.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, LiteralString
+from urllib.parse import urlsplit
+
+import neo4j
+from neo4j import exceptions
+
+from graphmem.errors import (
+    DatabaseMissingError,
+    GraphmemError,
+    InvalidValueError,
+    LoginError,
+    QueryTimeoutError,
+    ServerUnreachableError,
+    StoreError,
+)
+from graphmem.store.queries import Query
+
+Row = dict[str, Any]
+Trace = Callable[[str, int, float], None]
+Check = Callable[[Row], None]
+
+_SCHEMES: Final = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
+_READ_ONLY: Final = ("Neo.ClientError.General.ForbiddenOnReadOnlyDatabase", "Neo.ClientError.General.WriteOnReadOnlyAccessDatabase")
+_RETRY_SECONDS: Final = 3.0
+_FIRST_RETRY_SECONDS: Final = 0.02
+
+logger = logging.getLogger("graphmem")
+
+
+class Connection:
+    """A database, reached. Safe to share between threads.
+
+    Opening one sends nothing: the first statement does.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        *,
+        user: str,
+        password: str,
+        database: str = "neo4j",
+        timeout_seconds: float = 30.0,
+        trace: Trace | None = None,
+    ) -> None:
+        if urlsplit(uri).scheme not in _SCHEMES:
+            raise InvalidValueError(f"{_without_login(uri)} is not a Neo4j URI: it begins with {', '.join(s + '://' for s in _SCHEMES)}")
+        self.uri = _without_login(uri)
+        self.user = user
+        self.database = database
+        self._timeout = timeout_seconds
+        self._trace = trace
+        with self._mapped():
+            self._driver = neo4j.GraphDatabase.driver(
+                uri,
+                auth=(user, password),
+                connection_timeout=3.0,
+                connection_acquisition_timeout=10.0,
+                max_transaction_retry_time=_RETRY_SECONDS,
+                initial_retry_delay=_FIRST_RETRY_SECONDS,
+                telemetry_disabled=True,
+                # A label or key that nothing has used yet is no mistake of ours (an empty database knows none).
+                notifications_disabled_classifications=["UNRECOGNIZED"],
+                user_agent="graphmem",
+            )
+
+    def close(self) -> None:
+        """Give back the sockets. Calling it twice is harmless."""
+        self._driver.close()
+
+    def read(self, query: Query, p: Mapping[str, Any]) -> list[Row]:
+        """The rows of a read, in READ mode, in one round trip."""
+        return self._auto_commit(query.name, query.text, p, neo4j.READ_ACCESS)
+
+    def read_locked(self, query: Query, p: Mapping[str, Any]) -> tuple[list[Row], bool]:
+        """The rows of a read that locks what it reads, and whether it did.
+
+        A database that refuses writes is read without the lock.
+        """
+        try:
+            return self._auto_commit(query.name, query.text, p, neo4j.WRITE_ACCESS), True
+        except _ReadOnlyDatabase:
+            return self._auto_commit(query.name, query.without_lock, p, neo4j.READ_ACCESS), False
+
+    def write(self, query: Query, p: Mapping[str, Any], check: Check | None = None) -> Row:
+        """The one row of a write, committed once `check` has let it pass.
+
+        A transient failure is tried again, so `p` must carry an attempt key or the write must be the same twice.
+        """
+
+        @neo4j.unit_of_work(timeout=self._timeout)
+        def work(tx: neo4j.ManagedTransaction) -> Row:
+            result = tx.run(query.text, p=dict(p))
+            row = dict(result.single(strict=True).items())
+            self._note(query.name, result.consume())
+            if check is not None:
+                check(row)
+            return row
+
+        with self._timed(query.name) as rows, self._mapped(), self._session(neo4j.WRITE_ACCESS) as session:
+            row = session.execute_write(work)
+            rows.append(row)
+            return row
+
+    def run(self, name: str, text: LiteralString, p: Mapping[str, Any] | None = None) -> list[Row]:
+        """The rows of a schema statement, auto-commit, in WRITE mode."""
+        return self._auto_commit(name, text, p or {}, neo4j.WRITE_ACCESS)
+
+    def profile(self, query: Query, p: Mapping[str, Any]) -> int:
+        """The database hits of a statement. It runs, and is rolled back."""
+        with self._mapped(), self._session(neo4j.WRITE_ACCESS) as session, session.begin_transaction() as tx:
+            prefix: LiteralString = "PROFILE "
+            summary = tx.run(prefix + query.text, p=dict(p)).consume()
+            tx.rollback()
+            return _hits(summary.profile or {})
+
+    @contextmanager
+    def transaction(self) -> Iterator[Callable[[LiteralString, Mapping[str, Any]], list[Row]]]:
+        """An open transaction as a function from a statement to its rows; committed when the block ends well."""
+        with self._mapped(), self._session(neo4j.WRITE_ACCESS) as session, session.begin_transaction() as tx:
+            yield lambda text, p: [dict(record.items()) for record in tx.run(text, p=dict(p))]
+            tx.commit()
+
+    def _session(self, mode: str) -> neo4j.Session:
+        return self._driver.session(database=self.database, default_access_mode=mode)
+
+    def _auto_commit(self, name: str, text: LiteralString, p: Mapping[str, Any], mode: str) -> list[Row]:
+        statement = neo4j.Query(text, timeout=self._timeout)
+        delay, deadline = _FIRST_RETRY_SECONDS, time.monotonic() + _RETRY_SECONDS
+        while True:
+            try:
+                with self._timed(name) as rows, self._session(mode) as session:
+                    result = session.run(statement, p=dict(p))
+                    rows += [dict(record.items()) for record in result]
+                    self._note(name, result.consume())
+                    return rows
+            except exceptions.DriverError as error:
+                self._give_up(error, retry=error.is_retryable() and time.monotonic() < deadline)
+            except exceptions.Neo4jError as error:
+                self._give_up(error, retry=error.is_retryable() and time.monotonic() < deadline)
+            time.sleep(delay)
+            delay *= 2
+
+    def _give_up(self, error: Exception, *, retry: bool) -> None:
+        if not retry:
+            with self._mapped():
+                raise error
+
+    @contextmanager
+    def _timed(self, name: str) -> Iterator[list[Row]]:
+        rows: list[Row] = []
+        start = time.perf_counter()
+        try:
+            yield rows
+        finally:
+            if self._trace is not None:
+                self._trace(name, len(rows), (time.perf_counter() - start) * 1000)
+
+    def _note(self, name: str, summary: neo4j.ResultSummary) -> None:
+        for notification in summary.summary_notifications:
+            logger.warning("%s: %s %s", name, notification.code, notification.title)
+
+    @contextmanager
+    def _mapped(self) -> Iterator[None]:
+        try:
+            yield
+        except GraphmemError:
+            raise
+        except (exceptions.DriverError, exceptions.Neo4jError, OSError, ValueError) as error:
+            raise self._map(error) from error
+
+    def _map(self, error: Exception) -> GraphmemError:
+        code = getattr(error, "code", None) or ""
+        at = f"{self.uri} (database {self.database})"
+        # 5.26 gives nearly every error the GQL status 50N42, so the code decides.
+        match error:
+            case exceptions.AuthError():
+                return LoginError(
+                    f"{self.uri} refused the login of {self.user!r}. Check GRAPHMEM_USER and GRAPHMEM_PASSWORD "
+                    "(or the arguments of connect)."
+                )
+            case exceptions.ClientError() if code in _READ_ONLY:
+                return _ReadOnlyDatabase(f"{at} refuses writes")
+            case exceptions.ClientError() if code == "Neo.ClientError.Database.DatabaseNotFound":
+                return DatabaseMissingError(f"{self.uri} has no database {self.database!r}. Set GRAPHMEM_DATABASE to one that it has.")
+            case exceptions.Neo4jError() if "Timedout" in code or "Timeout" in code or "OutOfMemory" in code:
+                return QueryTimeoutError(f"{at} gave up: {error.message}. Ask for less, or raise timeout_seconds.")
+            case exceptions.ServiceUnavailable() | exceptions.SessionExpired() | OSError():
+                return ServerUnreachableError(
+                    f"nothing answers at {self.uri}: {_cause(error)}. Is the server up?", command="graphmem up"
+                )
+            case exceptions.DriverError() if isinstance(error, exceptions.ConfigurationError):
+                return InvalidValueError(f"{self.uri}: {error}")
+        return StoreError(f"{at}: {code} {getattr(error, 'message', None) or error}".strip())
+
+
+class _ReadOnlyDatabase(StoreError):
+    """The database refuses writes."""
+
+
+def _without_login(uri: str) -> str:
+    parts = urlsplit(uri)
+    return uri if "@" not in parts.netloc else parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def _cause(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _hits(plan: Mapping[str, Any]) -> int:
+    own = plan.get("dbHits", 0) or plan.get("args", {}).get("DbHits", 0)
+    return int(own) + sum(_hits(child) for child in plan.get("children", ()))

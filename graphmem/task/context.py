@@ -1,0 +1,67 @@
+"""What every task of a graph shares: the connection, limits, the redactor and the tokenizer."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from graphmem.llm.tokens import Tokenizer
+from graphmem.state.values import Operation, StepOutput, ToolCall
+from graphmem.store import Connection
+from graphmem.vocabulary import Json, Limits
+
+Redact = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Shared by every handle of one graph. `redact` sees each text before it is hashed and written."""
+
+    connection: Connection
+    tokenizer: Tokenizer
+    limits: Limits = field(default_factory=Limits)
+    redact: Redact | None = None
+
+    def text(self, text: str) -> str:
+        """A text as it may be stored."""
+        return text if self.redact is None else self.redact(text)
+
+    def value(self, value: Json) -> Json:
+        """A JSON value with every text in it, keys included, as it may be stored."""
+        match value:
+            case str():
+                return self.text(value)
+            case Mapping():
+                return {self.text(key): self.value(item) for key, item in value.items()}
+            case list() | tuple():
+                return [self.value(item) for item in value]
+            case _:
+                return value
+
+    def output(self, output: StepOutput) -> StepOutput:
+        """An output as it may be stored. The calls to be run are those of the original."""
+        if self.redact is None:
+            return output
+        return replace(
+            output,
+            delta=tuple(self._operation(operation) for operation in output.delta),
+            access=tuple(replace(a, target=self.text(a.target), reason=self.text(a.reason)) for a in output.access),
+            tool_calls=self.calls(output.tool_calls),
+            message=None if output.message is None else self.text(output.message),
+            text=self.text(output.text),
+        )
+
+    def calls(self, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+        """Calls as they may be stored."""
+        return tuple(replace(call, arguments=self._arguments(call.arguments)) for call in calls)
+
+    def _arguments(self, arguments: Mapping[str, Json]) -> dict[str, Any]:
+        return {self.text(key): self.value(item) for key, item in arguments.items()}
+
+    def _operation(self, operation: Operation) -> Operation:
+        return replace(
+            operation,
+            id=self.text(operation.id),
+            summary=None if operation.summary is None else self.text(operation.summary),
+            value=self.value(operation.value),
+            refs=None if operation.refs is None else tuple(replace(r, target=self.text(r.target)) for r in operation.refs),
+        )

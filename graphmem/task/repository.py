@@ -1,0 +1,375 @@
+"""The statements of `cypher/task/` as functions from values to values.
+
+Rows become frozen values here, and nothing above sees one. Every write carries an attempt key, compares what it touched
+with what it meant to touch before it is committed, and answers with a verdict that its caller turns into an error.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import uuid4
+
+from graphmem.errors import StoreError
+from graphmem.state.index import Heading, Line
+from graphmem.state.rules import Fact, NewVersion, Plan
+from graphmem.state.values import ActiveState, Observation, PendingCalls, Reason, Related, StepResult, ToolCall, Version
+from graphmem.store import Connection, query
+from graphmem.vocabulary import Relation, StateKind, json_text, short_name
+
+NEIGHBOURS: Final = 50
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cursor:
+    """Where a task stands."""
+
+    version: int
+    open: int | None
+    text: str | None
+    psa: bool
+    isu: bool
+    requests: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """What became of an attempt to open a request."""
+
+    verdict: str
+    number: int
+    text: str
+    psa: bool
+    isu: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A status as it was read, before it is folded."""
+
+    version: int
+    open: int | None
+    text: str
+    psa: bool
+    isu: bool
+    p_b: str
+    p_t: str
+    lines: tuple[Line, ...]
+    headings: tuple[Heading, ...]
+    unfolded: tuple[Heading, ...]
+    active: tuple[ActiveState, ...]
+    observation: tuple[Observation, ...]
+    reasons: tuple[Reason, ...]
+    pending: PendingCalls | None
+    locked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """Everything of a step that is written, but for the delta and the texts of the plan."""
+
+    request: int
+    version: int
+    attempt: str
+    kind: str
+    author: str
+    output: str
+    repairs: tuple[str, ...]
+    refused: str | None
+    calls: tuple[ToolCall, ...]
+    message: str | None
+    fold: int
+    usage: str | None
+    summary_key: str
+
+
+class Repository:
+    """The statements on one task."""
+
+    def __init__(self, connection: Connection, space: str, task: str) -> None:
+        self._connection = connection
+        self.space = space
+        self.task = task
+
+    def _p(self, **p: Any) -> dict[str, Any]:
+        return {"space": self.space, "task": self.task, **p}
+
+    def cursor(self) -> Cursor | None:
+        """Where the task stands; None when it does not exist."""
+        rows = self._connection.read(query("task/read_task"), self._p())
+        return Cursor(**{name: rows[0][name] for name in Cursor.__slots__}) if rows else None
+
+    def open_request(self, text: str, *, attempt: str, author: str, psa: bool | None, isu: bool | None, roots: tuple[str, str]) -> Opened:
+        """Open the next request, and make the task when it is new."""
+        row = self._connection.write(
+            query("task/open_request"),
+            self._p(
+                op=_operation_id(),
+                attempt=attempt,
+                text=text,
+                name=short_name(text),
+                author=author,
+                psa=psa,
+                isu=isu,
+                root=roots[0],
+                root_summary=roots[1],
+            ),
+        )
+        return Opened(
+            verdict=row["verdict"], number=row["number"] or 0, text=row["text"] or "", psa=bool(row["psa"]), isu=bool(row["isu"])
+        )
+
+    def status(self, request: int, *, psa: bool, lines: int) -> Reading | None:
+        """What the request shows; None when the task does not exist."""
+        rows, locked = self._connection.read_locked(
+            query("task/status"),
+            self._p(
+                op=_operation_id(),
+                request=request,
+                low=request if psa else 0,
+                lines=lines + 1,
+                heads=lines + 1,
+                neighbours=NEIGHBOURS,
+            ),
+        )
+        return _reading(rows[0], request, locked) if rows else None
+
+    def facts(self, ids: Sequence[str], *, attempt: str) -> tuple[int, bool, tuple[Fact, ...]]:
+        """What the ids are, with the version they were read at and whether the attempt was seen before."""
+        row = self._connection.read(query("task/facts"), self._p(attempt=attempt, ids=list(ids)))[0]
+        facts = tuple(Fact(**{**fact, "cited_by": tuple(fact["cited_by"])}) for fact in row["facts"])
+        return row["version"], row["seen"], facts
+
+    def raw_results(self) -> tuple[str, ...]:
+        """The ids of the raw results that the open request observed."""
+        rows = self._connection.read(query("task/raw_results"), self._p())
+        return tuple(rows[0]["ids"]) if rows else ()
+
+    def step(self, commit: Commit, plan: Plan) -> tuple[str, StepResult | None]:
+        """Commit a plan. The verdict, and the result unless the verdict is a refusal."""
+        refs = [(version.id, ref) for version in plan.versions for ref in version.refs]
+        ends = [_version_key(state) for state in plan.removed]
+        ends += [_version_key(version.previous) for version in plan.versions if version.previous is not None]
+
+        def check(row: Row) -> None:
+            meant = (len(ends), len(plan.versions), len(refs))
+            touched = (row["ended"], row["created"], row["linked"])
+            if row["verdict"] == "ok" and touched != meant:
+                raise StoreError(
+                    f"step refused: it meant to end, create and link {meant} but touched {touched}; nothing was written. "
+                    "Run `graphmem doctor`.",
+                    command="graphmem doctor",
+                )
+
+        row = self._connection.write(
+            query("task/step"),
+            self._p(
+                op=_operation_id(),
+                request=commit.request,
+                version=commit.version,
+                attempt=commit.attempt,
+                kind=commit.kind,
+                author=commit.author,
+                output=commit.output,
+                repairs=list(commit.repairs),
+                refused=commit.refused,
+                calls=json_text([call.to_dict() for call in commit.calls]),
+                message=commit.message,
+                added=list(plan.added),
+                updated=list(plan.updated),
+                removed=[state.id for state in plan.removed],
+                rejected=json_text([reason.to_dict() for reason in plan.rejected]),
+                disclosed=list(plan.disclosed),
+                fold=commit.fold,
+                usage=commit.usage,
+                ends=sorted(ends),
+                rows=[_version_row(version) for version in plan.versions],
+                state_refs=[_ref_row(id_, ref) for id_, ref in refs if not ref.target.startswith("obs:")],
+                raw_refs=[_ref_row(id_, ref) for id_, ref in refs if ref.target.startswith("obs:")],
+                finish=commit.message is not None,
+                summary_key=commit.summary_key,
+                summary_name=short_name(commit.message or ""),
+            ),
+            check,
+        )
+        done = row["verdict"] in ("ok", "replay")
+        return row["verdict"], _step_result(row["step"], replayed=row["verdict"] == "replay") if done else None
+
+    def observe(
+        self, pending: PendingCalls, *, attempt: str, author: str, node: str, content: str, name: str, results: Sequence[Row]
+    ) -> Row:
+        """Take the results of pending calls. The row of the statement, with its verdict."""
+
+        def check(row: Row) -> None:
+            if row["verdict"] == "ok" and row["stored"] != (0 if row["merged"] else len(results)):
+                raise StoreError("observe refused: not every result would have been stored; nothing was written")
+
+        return self._connection.write(
+            query("task/observe"),
+            self._p(
+                op=_operation_id(),
+                step=pending.step,
+                p_b=pending.p_b,
+                attempt=attempt,
+                author=author,
+                node=node,
+                hash=content,
+                name=name,
+                results=[{key: row[key] for key in ("tool", "arguments", "content")} for row in results],
+                call_ids=[row["call_id"] for row in results],
+            ),
+            check,
+        )
+
+
+def _operation_id() -> str:
+    return uuid4().hex
+
+
+def _version_key(state: ActiveState) -> str:
+    return _version(state).key
+
+
+def _version(state: ActiveState) -> Version:
+    if state.version is None:
+        raise StoreError(f"{state.id} is not a state")
+    return state.version
+
+
+def _version_row(new: NewVersion) -> dict[str, Any]:
+    old = None if new.previous is None else _version(new.previous)
+    return {
+        "label": new.kind.label,
+        "id": new.id,
+        "name": short_name(new.id),
+        "summary": new.summary,
+        "value": new.value_text,
+        "position": new.position,
+        "previous": None if old is None else old.key,
+        "lineage": None if old is None else old.lineage,
+        "born": None if old is None else old.born,
+        "refs_at": old.refs_at if old is not None and new.keeps_refs else None,
+    }
+
+
+def _ref_row(source: str, ref: Any) -> dict[str, str]:
+    return {"source": source, "target": ref.target, "type": ref.relation.type}
+
+
+def calls_from(text: str | None, step: int) -> tuple[ToolCall, ...]:
+    """Stored calls; one without an id of its own is named after its step."""
+    calls = json.loads(text or "[]")
+    return tuple(
+        ToolCall(name=call["name"], arguments=call["arguments"], id=call["id"] or f"call:{step}.{i}")
+        for i, call in enumerate(calls, start=1)
+    )
+
+
+def _reasons(text: str | None, refused: str | None) -> tuple[Reason, ...]:
+    whole = (Reason(what="the whole output", why=refused),) if refused else ()
+    return whole + tuple(Reason(**reason) for reason in json.loads(text or "[]"))
+
+
+def _step_result(step: Row, *, replayed: bool) -> StepResult:
+    return StepResult(
+        step=step["number"],
+        version=step["version"],
+        added=tuple(step["added"] or ()),
+        updated=tuple(step["updated"] or ()),
+        removed=tuple(step["removed"] or ()),
+        rejected=_reasons(step["rejected"], None),
+        disclosed=tuple(step["disclosed"] or ()),
+        calls=calls_from(step["calls"], step["number"]),
+        message=step["message"],
+        repairs=tuple(step["repairs"] or ()),
+        refused=step["refused"],
+        replayed=replayed,
+        p_b=step["p_b"],
+    )
+
+
+def _reading(row: Row, request: int, locked: bool) -> Reading:
+    pending = row["pending_step"]
+    calls = calls_from(row["calls"], pending or 0)
+    return Reading(
+        version=row["version"],
+        open=row["open"],
+        text=row["text"] or "",
+        psa=row["psa"],
+        isu=row["isu"],
+        p_b=row["p_b"],
+        p_t=row["p_t"],
+        lines=tuple(Line(**line) for line in row["lines"]),
+        headings=tuple(Heading(**head) for head in row["heads"]),
+        unfolded=tuple(_unfolded(head) for head in row["unfolded"]),
+        active=_active(row["active"], request),
+        observation=tuple(_observation(node) for node in row["observation"]),
+        reasons=_reasons(row["rejected"], row["refused"]),
+        pending=None if pending is None else PendingCalls(step=pending, calls=calls, p_b=row["p_b"]),
+        locked=locked,
+    )
+
+
+def _unfolded(head: Row) -> Heading:
+    return Heading(
+        number=head["number"], text=head["text"], abandoned=head["abandoned"], states=tuple(Line(**s) for s in head["states"])
+    )
+
+
+def _observation(node: Row) -> Observation:
+    return Observation(
+        id=node["id"], tool=node["tool"], arguments=json.loads(node["arguments"]), content=node.get("content")
+    )
+
+
+def _active(rows: Sequence[Row], request: int) -> tuple[ActiveState, ...]:
+    """S in the order of appearance: own states by their birth, disclosed ones by the step that showed them."""
+    ordered = sorted(enumerate(rows), key=lambda item: (item[1]["step"], item[0]))
+    return tuple(_active_state(row, request) for _, row in ordered)
+
+
+def _active_state(row: Row, request: int) -> ActiveState:
+    node = row["node"]
+    related = tuple(_related(r) for r in row["related"])
+    more: dict[str, int] = {}
+    for name in row["rest"]:
+        more[name] = more.get(name, 0) + 1
+    if "RawObservation" in row["labels"]:
+        seen = _observation(node)
+        summary = short_name(f"{seen.tool} {node['arguments']}", characters=200)
+        return ActiveState(
+            id=seen.id, kind=None, summary=summary, value=seen.content, related=related, own=False, request=0, more=more
+        )
+    return ActiveState(
+        id=node["id"],
+        kind=next(kind for kind in StateKind if kind.label in row["labels"]),
+        summary=node["summary"],
+        value=json.loads(node["value"]),
+        related=related,
+        own=node["request"] == request,
+        request=node["request"],
+        more=more,
+        version=_version_of(node, row),
+    )
+
+
+def _version_of(node: Row, row: Row) -> Version:
+    hidden = row["refs_count"] > len(row["refs"]) or not all(ref["visible"] for ref in row["refs"])
+    refs = frozenset((Relation(ref["type"].lower()), ref["id"]) for ref in row["refs"])
+    return Version(
+        key=node["key"],
+        lineage=node["lineage"],
+        born=node["born"],
+        position=node["position"],
+        request=node["request"],
+        value_text=node["value"],
+        refs_at=node.get("refs_at") or node["key"],
+        refs=None if hidden else refs,
+    )
+
+
+def _related(row: Row) -> Related:
+    return Related(id=row["id"], relation=Relation(row["type"].lower()), incoming=row["incoming"])

@@ -1,0 +1,293 @@
+"""One request of a task: read its status, commit an output, give back what the tools returned.
+
+The loop of the paper (Algorithm 1) is `status` → model → `step` → tools → `observe`, until a message finishes it.
+Invariant: every call that writes is one transaction and one Step; repeating it with the same attempt key gives the
+first answer again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import NoReturn, Self
+
+from graphmem.errors import (
+    AbandonedAttemptError,
+    InvalidValueError,
+    NotFoundError,
+    NotPendingError,
+    PendingCallsError,
+    RequestClosedError,
+    StaleStatusError,
+)
+from graphmem.state import rules
+from graphmem.state.index import fold
+from graphmem.state.protocol import parse, render_output
+from graphmem.state.values import PendingCalls, StepOutput, StepResult, ToolCall, ToolResult
+from graphmem.task.context import Context
+from graphmem.task.repository import Commit, Repository
+from graphmem.task.status import Status
+from graphmem.trace import attempt_key, content_hash, summary_key, trace_key, trace_name
+from graphmem.vocabulary import Json, check_text, json_text, text_fault, value_fault
+
+
+class Request:
+    """A handle on one request (FlowState's q_k). It holds no state of the run: that is in the graph and in the status.
+
+    As a context manager it changes nothing on exit: a request that was not finished stays open, to be resumed by
+    `task.open_request()`.
+    """
+
+    def __init__(self, repository: Repository, context: Context, *, number: int, text: str, psa: bool, isu: bool) -> None:
+        self._repository = repository
+        self._context = context
+        self.number = number
+        self.text = text
+        self.psa = psa
+        self.isu = isu
+
+    def __repr__(self) -> str:
+        return f"Request({self._repository.space}/{self._repository.task}, {self.number})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        return None
+
+    def status(self, *, index_tokens: int | None = 8_000, index_lines: int = 200) -> Status:
+        """What the model is shown now. The index keeps its newest states within both limits; the rest is folded.
+
+        Raises:
+            RequestClosedError: the request was finished or abandoned.
+        """
+        if index_lines < 0 or (index_tokens is not None and index_tokens < 0):
+            raise InvalidValueError("index_lines and index_tokens cannot be negative")
+        reading = self._repository.status(self.number, psa=self.psa, lines=index_lines)
+        if reading is None:
+            raise NotFoundError(f"there is no task {self._repository.task!r} in space {self._repository.space!r}")
+        if reading.open != self.number:
+            raise self._closed()
+        tokenizer = self._context.tokenizer
+        history = fold(
+            reading.lines,
+            reading.headings,
+            reading.unfolded,
+            lines=index_lines,
+            budget_tokens=index_tokens,
+            count=tokenizer.count,
+        )
+        return Status(
+            space=self._repository.space,
+            task=self._repository.task,
+            request=self.number,
+            query=reading.text,
+            version=reading.version,
+            history=history,
+            active=reading.active,
+            observation=reading.observation,
+            reasons=reading.reasons,
+            pending=reading.pending,
+            psa=reading.psa,
+            isu=reading.isu,
+            locked=reading.locked,
+            p_b=reading.p_b,
+            p_t=reading.p_t,
+            tokenizer=tokenizer,
+        )
+
+    def step(
+        self,
+        status: Status,
+        output: str | StepOutput,
+        *,
+        usage: Mapping[str, Json] | None = None,
+        attempt: str | None = None,
+        author: str = "model",
+        strict: bool = False,
+    ) -> StepResult:
+        """Commit one output of the model against the status it was shown: delta, access and decision, in one transaction.
+
+        Model text is taken as it comes; what is not accepted stands in `rejected` (one part) or `refused` (the whole),
+        and in the next status. `strict` takes B.3 literally. `attempt` names the call, so that repeating it after a
+        crash gives the first answer; by default it follows from task, version and output.
+
+        Raises:
+            StaleStatusError: the task moved on since `status` was read; read it again and ask the model again.
+            PendingCallsError: calls wait for their results.
+            RequestClosedError: the request was finished or abandoned.
+            AbandonedAttemptError: `attempt` belongs to a step that a revise left behind.
+            InvalidValueError: `status` is of another request, or `usage` is not JSON.
+        """
+        self._check_status(status)
+        parsed = _parsed(output, strict, self._context)
+        stored = self._context.output(parsed)
+        canonical = stored.text if parsed.fault is not None else render_output(stored)
+        attempt = self._attempt(attempt, str(status.version), canonical)
+        commit = Commit(
+            request=self.number,
+            version=status.version,
+            attempt=attempt,
+            kind="step",
+            author=self._context.text(author),
+            output=_storable(stored.text or canonical, self._context.limits.text_bytes),
+            repairs=parsed.repairs,
+            refused=None,
+            calls=stored.tool_calls,
+            message=stored.message,
+            fold=status.history.lines,
+            usage=_usage(usage),
+            summary_key=summary_key(status.p_t, status.p_b),
+        )
+        refused = rules.refusal(parsed)
+        if refused is not None:
+            commit = replace(commit, kind="refused", refused=self._context.text(refused), calls=(), message=None)
+            return self._result(*self._repository.step(commit, rules.Plan()), calls=())
+        plan = self._plan(stored, status, attempt)
+        return self._result(*self._repository.step(commit, plan), calls=parsed.tool_calls)
+
+    def observe(
+        self, calls: StepResult | PendingCalls, results: Sequence[ToolResult], *, author: str = "tools"
+    ) -> tuple[str, ...]:
+        """Give back what the calls returned, every one of them, verbatim; the ids of the raw results (`obs:ℓ.i`).
+
+        A call whose outcome nobody knows is answered by `ToolResult.unknown(call_id)`. Giving the same results again
+        is harmless.
+
+        Raises:
+            InvalidValueError: a result is missing, names no call, comes twice, or cannot be stored.
+            NotPendingError: these calls do not wait for results, or were answered otherwise.
+        """
+        pending = calls.pending if isinstance(calls, StepResult) else calls
+        ordered = _ordered(pending, results)
+        limits = self._context.limits
+        texts = [None if r.content is None else check_text(f"the result of {r.call_id}", r.content, max_bytes=limits.result_bytes) for r in ordered]
+        contents = [None if text is None else self._context.text(text) for text in texts]
+        stored = self._context.calls(pending.calls)
+        content = content_hash(stored, contents)
+        row = self._repository.observe(
+            pending,
+            attempt=attempt_key(self._repository.space, self._repository.task, "observe", str(pending.step)),
+            author=self._context.text(author),
+            node=trace_key(pending.p_b, content),
+            content=content,
+            name=trace_name(stored),
+            results=[
+                {"tool": call.name, "arguments": json_text(call.arguments), "content": text, "call_id": call.id}
+                for call, text in zip(stored, contents, strict=True)
+            ],
+        )
+        if row["verdict"] not in ("ok", "replay") or row["hash"] != content:
+            raise self._not_pending(row["verdict"], pending.step)
+        return tuple(f"obs:{row['number']}.{i}" for i in range(1, len(contents) + 1))
+
+    def _check_status(self, status: Status) -> None:
+        mine = (self._repository.space, self._repository.task, self.number)
+        if (status.space, status.task, status.request) != mine:
+            raise InvalidValueError(
+                f"the status is of {status.space}/{status.task} request {status.request}, not of {mine[0]}/{mine[1]} request {mine[2]}"
+            )
+
+    def _attempt(self, attempt: str | None, *parts: str) -> str:
+        if attempt is not None:
+            check_text("attempt", attempt, max_bytes=1_000)
+        key = ("step", *parts) if attempt is None else ("named", self._context.text(attempt))
+        return attempt_key(self._repository.space, self._repository.task, *key)
+
+    def _plan(self, output: StepOutput, status: Status, attempt: str) -> rules.Plan:
+        view = status.view()
+        unknown = rules.unknown_ids(output, view)
+        if unknown:
+            version, seen, facts = self._repository.facts(unknown, attempt=attempt)
+            if version != status.version and not seen:
+                raise self._stale()
+            view = view.with_facts(facts)
+        plan = rules.validate(output, view)
+        if self.isu or output.message is None:
+            return plan
+        response = rules.response_state(self.number, output.message, self._repository.raw_results())
+        return replace(plan, versions=(response,))
+
+    def _result(self, verdict: str, result: StepResult | None, *, calls: tuple[ToolCall, ...]) -> StepResult:
+        if result is None:
+            self._refuse(verdict)
+        if len(calls) != len(result.calls):
+            return result
+        # The caller runs what the model asked for, not what the redactor left of it.
+        named = tuple(replace(mine, id=theirs.id) for mine, theirs in zip(calls, result.calls, strict=True))
+        return replace(result, calls=named)
+
+    def _refuse(self, verdict: str) -> NoReturn:
+        match verdict:
+            case "stale":
+                raise self._stale()
+            case "pending":
+                raise PendingCallsError(
+                    f"{self!r}: calls wait for their results. Give them to request.observe(status.pending, …), "
+                    "ToolResult.unknown(call_id) where nobody knows."
+                )
+            case "abandoned":
+                raise AbandonedAttemptError(f"{self!r}: this attempt belongs to a step that a revise left behind; use another key")
+            case _:
+                raise self._closed()
+
+    def _stale(self) -> StaleStatusError:
+        return StaleStatusError(f"{self!r}: the task has moved on since this status was read. Nothing was written; read it again.")
+
+    def _closed(self) -> RequestClosedError:
+        return RequestClosedError(f"{self!r} is not open any more. task.open_request() gives the open one, task.request(text) opens the next.")
+
+    def _not_pending(self, verdict: str, step: int) -> NotPendingError:
+        if verdict == "replay":
+            return NotPendingError(f"{self!r}: the calls of step {step} were answered with other results before; those stand.")
+        return NotPendingError(f"{self!r}: the calls of step {step} do not wait for results. request.status().pending shows what does.")
+
+
+def _parsed(output: str | StepOutput, strict: bool, context: Context) -> StepOutput:
+    """The output, with every text in it checked; a `StepOutput` goes through the same text as a model's does."""
+    if isinstance(output, str):
+        return parse(output, strict=strict, limits=context.limits)
+    if not isinstance(output, StepOutput):
+        raise InvalidValueError(f"output must be the model's text or a StepOutput, not {type(output).__name__}")
+    if output.fault is not None:
+        return output
+    try:
+        checked = parse(render_output(output), limits=context.limits)
+    except (TypeError, ValueError) as error:
+        raise InvalidValueError(f"the StepOutput is not JSON: {error}") from error
+    if checked.fault is not None:
+        raise InvalidValueError(f"the StepOutput cannot be stored: {checked.fault}")
+    calls = tuple(replace(call, id=given.id) for call, given in zip(checked.tool_calls, output.tool_calls, strict=True))
+    return replace(checked, tool_calls=calls, repairs=output.repairs, text=output.text or checked.text)
+
+
+def _storable(text: str, limit: int) -> str:
+    """The model's text as the ledger keeps it: a character that no text may hold is replaced, what is too long is cut."""
+    if text_fault(text) is not None:
+        text = "".join("�" if text_fault(character) else character for character in text)
+    if len(text.encode()) > limit:
+        text = text.encode()[:limit].decode(errors="ignore")
+    return text
+
+
+def _usage(usage: Mapping[str, Json] | None) -> str | None:
+    if usage is None:
+        return None
+    fault = value_fault(dict(usage), path="usage")
+    if fault is not None:
+        raise InvalidValueError(fault)
+    return json_text(dict(usage))
+
+
+def _ordered(pending: PendingCalls, results: Sequence[ToolResult]) -> list[ToolResult]:
+    """The results in the order of the calls, exactly one each."""
+    given = {result.call_id: result for result in results}
+    wanted = [call.id for call in pending.calls]
+    if len(given) != len(results):
+        raise InvalidValueError("two results name the same call; give one result for each call id")
+    extra, missing = sorted(set(given) - set(wanted)), [id_ for id_ in wanted if id_ not in given]
+    if extra or missing:
+        parts = [f"no result for {', '.join(missing)}" if missing else "", f"no such call: {', '.join(extra)}" if extra else ""]
+        raise InvalidValueError(
+            f"{'; '.join(part for part in parts if part)}. Every call needs one result; ToolResult.unknown(call_id) where nobody knows."
+        )
+    return [given[id_] for id_ in wanted]

@@ -1,0 +1,171 @@
+"""The closed sets of the graph, and the limits of what goes into it.
+
+Owns every word that a statement may use as a label, relation type or kind, the reserved prefixes of ids, and the checks
+that a text passes before it is hashed or written. Knows nothing of Neo4j, of models or of tasks.
+Invariant: a text that passes `text_fault` comes back from the graph byte for byte.
+"""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeAlias, Union
+
+from graphmem.errors import InvalidValueError, LimitError
+
+Json: TypeAlias = Union[None, bool, int, float, str, Sequence["Json"], Mapping[str, "Json"]]
+
+
+class StateKind(StrEnum):
+    """The five state types (FlowState, Table 6). The value is the label of the node in lower case."""
+
+    PREFERENCE = "preference"
+    KNOWLEDGE = "knowledge"
+    ATTRIBUTE = "attribute"
+    JUDGEMENT = "judgement"
+    ARTIFACT = "artifact"
+
+    @property
+    def label(self) -> str:
+        """The node label."""
+        return self.value.capitalize()
+
+    @property
+    def word(self) -> str:
+        """The word of the runtime prompt (FlowState, B.3), which writes `artifacts` in the plural."""
+        return "artifacts" if self is StateKind.ARTIFACT else self.value
+
+
+class Relation(StrEnum):
+    """The relations that a model may declare in `refs` (FlowState, B.3)."""
+
+    SUPPORTS = "supports"
+    DERIVES = "derives"
+    FOLLOWS = "follows"
+    SUPERSEDES = "supersedes"
+
+    @property
+    def type(self) -> str:
+        """The relation type in the graph."""
+        return self.value.upper()
+
+
+class StepKind(StrEnum):
+    """What a Step of the ledger did."""
+
+    OPEN = "open"
+    STEP = "step"
+    REFUSED = "refused"
+    OBSERVE = "observe"
+
+
+RESERVED_PREFIXES: Final = ("obs:", "request:", "memory:")
+
+_NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}\Z")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_INT64: Final = 2**63
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How large one piece of text may be. Bytes are counted in UTF-8."""
+
+    id_characters: int = 200
+    summary_characters: int = 2_000
+    value_bytes: int = 1 << 20
+    result_bytes: int = 1 << 20
+    text_bytes: int = 1 << 20
+    refs: int = 200
+
+
+def check_name(what: str, name: str) -> str:
+    """The name of a space or a task, if it is one.
+
+    Raises:
+        InvalidValueError: not 1–128 letters, digits or `._:@-`.
+    """
+    if not isinstance(name, str) or not _NAME.match(name):
+        raise InvalidValueError(
+            f"{what} {name!r} is not a name: use 1 to 128 of the letters A-Z a-z, digits and . _ : @ -"
+        )
+    return name
+
+
+def text_fault(text: str) -> str | None:
+    """Why a text cannot be stored, with the position of the first bad character; None when it can."""
+    found = _UNSTORABLE.search(text)
+    if found is None:
+        return None
+    what = "NUL" if found.group() == "\x00" else "a lone surrogate"
+    return f"{what} (U+{ord(found.group()):04X}) at character {found.start()} cannot be stored"
+
+
+def check_text(what: str, text: str, *, max_bytes: int) -> str:
+    """The text, if it can be stored whole.
+
+    Raises:
+        InvalidValueError: not a string, or it holds NUL or a lone surrogate.
+        LimitError: longer than `max_bytes` in UTF-8.
+    """
+    if not isinstance(text, str):
+        raise InvalidValueError(f"{what} must be a str, not {type(text).__name__}")
+    fault = text_fault(text)
+    if fault is not None:
+        raise InvalidValueError(f"{what}: {fault}; remove or replace it")
+    size = len(text.encode())
+    if size > max_bytes:
+        raise LimitError(f"{what} has {size:,} bytes; the limit is {max_bytes:,}. Shorten it, or raise it in graphmem.Limits")
+    return text
+
+
+def value_fault(value: object, *, path: str = "value") -> str | None:
+    """Why a value cannot be stored as JSON; None when it can.
+
+    Integers are limited to 64 bits, numbers to finite ones, keys to strings, texts as by `text_fault`.
+    """
+    match value:
+        case None | bool():
+            return None
+        case int():
+            return None if -_INT64 <= value < _INT64 else f"{path}: {value} does not fit in 64 bits; write it as a text"
+        case float():
+            return None if math.isfinite(value) else f"{path}: {value} is not a finite number"
+        case str():
+            fault = text_fault(value)
+            return None if fault is None else f"{path}: {fault}"
+        case Mapping():
+            for key, item in value.items():
+                if not isinstance(key, str):
+                    return f"{path}: the key {key!r} is not a text"
+                fault = value_fault(key, path=f"{path} key") or value_fault(item, path=f"{path}.{key}")
+                if fault is not None:
+                    return fault
+            return None
+        case Sequence() if not isinstance(value, bytes | bytearray):
+            return next((f for i, item in enumerate(value) if (f := value_fault(item, path=f"{path}[{i}]"))), None)
+        case _:
+            return f"{path}: {type(value).__name__} is not JSON"
+
+
+def json_text(value: object, *, sort_keys: bool = False) -> str:
+    """Compact JSON text. With `sort_keys` it is canonical: the order of keys does not count, 1 and 1.0 differ."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=sort_keys, separators=(",", ":"))
+
+
+def digest(*parts: str) -> str:
+    """SHA-256 in hex over the parts, each preceded by its length, so that no two lists of parts share a digest."""
+    sha = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        sha.update(len(data).to_bytes(8, "big"))
+        sha.update(data)
+    return sha.hexdigest()
+
+
+def short_name(text: str, *, characters: int = 40) -> str:
+    """One line of at most `characters`, for the eye."""
+    line = " ".join(text.split())
+    return line if len(line) <= characters else line[: characters - 1] + "…"
