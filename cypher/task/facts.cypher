@@ -3,24 +3,24 @@
 // params: space, task, attempt, ids
 // returns: version, open, seen, facts
 // why: a folded id is in view without being shown; its membership is one seek here, not a longer status.
-MATCH (t:Task {key: $p.space + '/' + $p.task})
-OPTIONAL MATCH (k:Step {attempt: $p.attempt})
+MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
+OPTIONAL MATCH (k:Step {attempt: $p.attempt}) USING INDEX k:Step(attempt)
 CALL (t) {
   UNWIND $p.ids AS id
-  OPTIONAL MATCH (s:State {live_key: t.key + '/state:' + id})
-  OPTIONAL MATCH (o:RawObservation {key: t.key + '/' + id})
-  OPTIONAL MATCH (r:Request {key: t.key + '/' + id})
+  OPTIONAL MATCH (s:State {live_key: t.key + '/state:' + id}) USING INDEX s:State(live_key)
+  OPTIONAL MATCH (o:RawObservation {key: t.key + '/' + id}) USING INDEX o:RawObservation(key)
+  OPTIONAL MATCH (r:Request {key: t.key + '/' + id}) USING INDEX r:Request(key)
   CALL (t, o) {
-    MATCH (o)-[:CHILD_OF]->(n:TraceNode)
+    MATCH (o)-[:CHILD_OF]->(n)
     RETURN count(CASE WHEN n:OnPath AND n.depth > t.request_depth THEN 1 END) > 0 AS observed
   }
   CALL (t, o) {
-    MATCH (o)<-[:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(g:State) WHERE g.task = t.key
-    RETURN collect(g) AS givers
+    MATCH (o)<-[:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(g)
+    RETURN collect(CASE WHEN g:State AND g.task = t.key THEN g END) AS givers
   }
   CALL (t, givers) {
     UNWIND givers AS g
-    MATCH (l:State {live_key: t.key + '/state:' + g.id})
+    MATCH (l:State {live_key: t.key + '/state:' + g.id}) USING INDEX l:State(live_key)
     WITH l WHERE coalesce(l.refs_at, l.key) = g.key
     RETURN collect(l.id) AS cited_by
   }

@@ -1,18 +1,18 @@
 // Takes the results of the pending calls: grows the tree by one node, or merges into its identical child, and keeps the raw results.
 // mode: write
 // params: space, task, op, step, p_b, attempt, author, node, hash, name, results, call_ids
-// returns: verdict, version, number, node, hash, merged, stored, step
+// returns: verdict, version, number, hash, merged, stored
 // why: guarded by `pending_step` alone: the tools really ran, whatever moved the version meanwhile.
 // why: the key is the hash of the parent's key and the content, so that an identical child is a plain MERGE (MAGE, Algorithm 1, lines 5-12).
-MATCH (t:Task {key: $p.space + '/' + $p.task})
+MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 SET t.lock = $p.op
 WITH t
-OPTIONAL MATCH (k:Step {attempt: $p.attempt})
+OPTIONAL MATCH (k:Step {attempt: $p.attempt}) USING INDEX k:Step(attempt)
 WITH t, k, t.next_step AS n, CASE WHEN k.abandoned_step IS NOT NULL THEN 'abandoned' WHEN k IS NOT NULL THEN 'replay'
     WHEN coalesce(t.pending_step, 0) <> $p.step THEN 'not pending' WHEN t.p_b <> $p.p_b THEN 'moved' ELSE 'ok' END AS verdict
 CALL (t, verdict, n) {
   WITH t, n WHERE verdict = 'ok'
-  MATCH (parent:TraceNode {key: t.p_b})
+  MATCH (parent:TraceNode {key: t.p_b}) USING INDEX parent:TraceNode(key)
   MERGE (x:TraceNode {key: $p.node})
     ON CREATE SET x.space = t.space, x.task = t.key, x.name = toString(t.next_node) + ' ' + $p.name, x.number = t.next_node,
       x.depth = parent.depth + 1, x.from_step = n, x.hash = $p.hash, x.fresh = n
@@ -32,9 +32,7 @@ CALL (t, verdict, n) {
       tool: result.tool, arguments: result.arguments, content: result.content, from_step: n})-[:CHILD_OF]->(x)
     RETURN count(o) AS made
   }
-  RETURN sum(made) AS stored
+  RETURN max(x.number) AS number, sum(made) AS stored, count(CASE WHEN NOT fresh THEN 1 END) > 0 AS merged
 }
-WITH t, verdict, stored, CASE verdict WHEN 'ok' THEN n ELSE k.number END AS step
-OPTIONAL MATCH (s:Step {key: t.key + '/step:' + toString(step)})
-OPTIONAL MATCH (x:TraceNode {key: s.node})
-RETURN verdict, t.version AS version, x.number AS number, x.key AS node, x.hash AS hash, s.merged AS merged, stored, step
+OPTIONAL MATCH (x:TraceNode {key: k.node}) USING INDEX x:TraceNode(key)
+RETURN verdict, t.version AS version, coalesce(number, x.number) AS number, coalesce(x.hash, $p.hash) AS hash, merged, stored

@@ -9,7 +9,7 @@ MERGE (t:Task {key: $p.space + '/' + $p.task})
     t.psa = coalesce($p.psa, true), t.isu = coalesce($p.isu, true)
 SET t.lock = $p.op
 WITH t
-OPTIONAL MATCH (k:Step {attempt: $p.attempt})
+OPTIONAL MATCH (k:Step {attempt: $p.attempt}) USING INDEX k:Step(attempt)
 WITH t, k, t.next_step AS n, t.next_request AS number,
   CASE WHEN k.abandoned_step IS NOT NULL THEN 'abandoned' WHEN k IS NOT NULL THEN 'replay'
     WHEN t.psa <> coalesce($p.psa, t.psa) OR t.isu <> coalesce($p.isu, t.isu) THEN 'options'
@@ -25,7 +25,7 @@ CALL (t, verdict, n) {
 }
 CALL (t, verdict, n, number) {
   WITH t WHERE verdict = 'ok'
-  MATCH (b:TraceNode {key: t.p_b})
+  MATCH (b:TraceNode {key: t.p_b}) USING INDEX b:TraceNode(key)
   CREATE (:Request {key: t.key + '/request:' + toString(number), space: t.space, task: t.key, number: number,
     name: toString(number) + ' ' + $p.name, text: $p.text, opened_step: n})-[:CHILD_OF]->(t)
   SET t.open = number, t.next_request = number + 1, t.next_step = n + 1, t.version = t.version + 1, t.request_depth = b.depth,
@@ -36,5 +36,5 @@ CALL (t, verdict, n, number) {
 }
 WITH t, k, verdict, CASE verdict WHEN 'ok' THEN number WHEN 'replay' THEN k.request ELSE t.open END AS number,
   CASE verdict WHEN 'ok' THEN n ELSE k.number END AS step
-OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString(number)})
+OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString(number)}) USING INDEX r:Request(key)
 RETURN verdict, number, r.text AS text, step, t.version AS version, t.psa AS psa, t.isu AS isu, t.open AS open

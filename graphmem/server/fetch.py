@@ -1,7 +1,7 @@
 """Maven, through jgo: the only module that speaks to a registry.
 
-`fetch` brings one locked jar into a folder of its own; `dependencies` walks the poms of the server and names its jars.
-Neither checks a checksum: whoever asks compares what came with what it wanted.
+`fetch` brings one locked jar into a folder of its own; `dependencies` walks the poms of the server and names its
+jars. Neither checks a checksum: whoever asks compares what came with what it wanted.
 """
 
 from pathlib import Path
@@ -12,6 +12,7 @@ from graphmem.errors import ResolveError
 SERVER: Final = ("org.neo4j:neo4j", "org.neo4j:neo4j-slf4j-provider")
 BROWSER: Final = "org.neo4j.client:neo4j-browser"
 TIMEOUT_SECONDS: Final = 30
+ATTEMPTS: Final = 3
 INSTALL: Final = "pip install 'graphmem-neo4j[embedded]'"
 
 
@@ -34,14 +35,18 @@ def fetch(coordinate: str, folder: Path) -> Path:
     group, artifact, version, *classifier = coordinate.split(":")
     context = _jgo().maven.MavenContext(repo_cache=folder, timeout=TIMEOUT_SECONDS)
     wanted = context.project(group, artifact).at_version(version).artifact(*classifier)
-    try:
-        return Path(wanted.resolve())
-    except (OSError, RuntimeError) as failure:  # requests' errors are OSErrors; jgo raises RuntimeError for "not found"
-        raise ResolveError(
-            f"{coordinate} could not be downloaded ({type(failure).__name__}). Check the network and run it again: "
-            "what is there already is kept.",
-            command="graphmem up",
-        ) from failure
+    failure: Exception | None = None
+    for _ in range(ATTEMPTS):
+        try:
+            return Path(wanted.resolve())
+        except (OSError, RuntimeError) as again:  # requests' errors are OSErrors; jgo's "not found" is a RuntimeError
+            failure = again
+            Path(wanted.cached_path).unlink(missing_ok=True)  # jgo takes what it left half done for the whole
+    raise ResolveError(
+        f"{coordinate} could not be downloaded ({type(failure).__name__}). Check the network and run it again: "
+        "what is there already is kept.",
+        command="graphmem up",
+    ) from failure
 
 
 def dependencies(version: str) -> tuple[str, ...]:

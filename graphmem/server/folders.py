@@ -15,18 +15,19 @@ def cache_folder() -> Path:
     """Where jars and class archives are kept."""
     if chosen := os.environ.get("GRAPHMEM_CACHE"):
         return _absolute(chosen)
-    return Path(_platformdirs().user_cache_dir("graphmem", appauthor=False))
+    return _absolute(_platformdirs().user_cache_dir("graphmem", appauthor=False))
 
 
 def home_folder(home: str | os.PathLike[str] | None = None) -> Path:
     """The folder of one server: the argument, `GRAPHMEM_HOME`, else the user's data folder."""
     if chosen := home or os.environ.get("GRAPHMEM_HOME"):
         return _absolute(chosen)
-    return Path(_platformdirs().user_data_dir("graphmem", appauthor=False))
+    return _absolute(_platformdirs().user_data_dir("graphmem", appauthor=False))
 
 
 def _absolute(folder: str | os.PathLike[str]) -> Path:
-    return Path(os.path.abspath(Path(folder).expanduser()))
+    # links resolved: a running server is known by the path of its home, which must have one spelling
+    return Path(folder).expanduser().resolve()
 
 
 def _platformdirs() -> Any:

@@ -1,8 +1,10 @@
 """One server's folder: its parts, its password, its ports, and the record of the process that serves it.
 
-Nothing here starts or stops anything. The password stands in one file that only its owner can read, and once more, salted
-and hashed, in the file from which Neo4j takes its first user; it is never an argument, in the environment or in a log.
-Invariant: ports are chosen once and kept while they are free, because links to Browser and remembered logins name them.
+Nothing here starts or stops anything. The password stands in one file that only its owner can read, and once more,
+salted and hashed, in the file from which Neo4j takes its first user; it is never an argument, in the environment or
+in a log.
+Invariant: ports are chosen once and kept while they are free, because links to Browser and remembered logins name
+them.
 """
 
 import json
@@ -111,14 +113,16 @@ class Home:
         """The remembered ports; new ones for those that somebody else has meanwhile."""
         file = self.path / "ports.json"
         try:
-            remembered = json.loads(file.read_text(encoding="utf-8"))
+            said = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            remembered = {}
+            said = None
+        remembered = said if isinstance(said, dict) else {}
         chosen: list[int] = []
         for name in ("bolt", "http", "pages"):
             port = remembered.get(name)
-            usable = isinstance(port, int) and port not in chosen and is_free(port)
-            chosen.append(port if usable else _free_port(besides=chosen))
+            if not isinstance(port, int) or port in chosen or not is_free(port):
+                port = _free_port(besides=chosen)
+            chosen.append(port)
         ports = Ports(bolt=chosen[0], http=chosen[1], pages=chosen[2])
         _write(file, json.dumps(asdict(ports)) + "\n")
         return ports
@@ -156,9 +160,9 @@ def is_free(port: int) -> bool:
         attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             attempt.bind((LOOPBACK, port))
-        except OSError:
+        except (OSError, OverflowError):  # taken, or no number of a port
             return False
-        return True
+        return port > 0
 
 
 def _free_port(*, besides: list[int]) -> int:

@@ -1,9 +1,9 @@
 """The jars in the cache: there, and the right ones.
 
-`class_path` gives the jars in the order of the lock file and fetches what is missing or altered; with a full cache it needs
-no network. One cache serves all homes. The registry is spoken to in `fetch`.
-Invariant: a file stands under its final name only after its sha256 was compared with the lock file. A stamp of size and
-mtime then saves the hashing at later starts; a jar whose stamp differs is hashed again.
+`class_path` gives the jars in the order of the lock file and fetches what is missing or altered; with a full cache it
+needs no network. One cache serves all homes. The registry is spoken to in `fetch`.
+Invariant: a file stands under its final name only after its sha256 was compared with the lock file. A stamp of size
+and mtime then saves the hashing at later starts; a jar whose stamp differs is hashed again.
 """
 
 import json
@@ -24,7 +24,7 @@ from graphmem.server.processes import exclusive
 Progress: TypeAlias = Callable[[str], None]
 Stamps: TypeAlias = dict[str, list[object]]
 
-DOWNLOADS_AT_ONCE: Final = 8
+DOWNLOADS_AT_ONCE: Final = 16
 
 
 def class_path(lock: Lock, cache: Path, *, progress: Progress) -> tuple[Path, ...]:
@@ -36,7 +36,12 @@ def class_path(lock: Lock, cache: Path, *, progress: Progress) -> tuple[Path, ..
     if _unsettled(lock, folder):
         with exclusive(cache / "lock", waiting=lambda: progress("Another process is downloading; waiting for it.")):
             _settle(lock, folder, progress=progress)
-    return tuple(folder / jar.file for jar in lock.jars)
+    return jar_paths(lock, cache)
+
+
+def jar_paths(lock: Lock, cache: Path) -> tuple[Path, ...]:
+    """Where the jars lie, or will, in the order of the class path; nothing is checked."""
+    return tuple(cache / f"neo4j-{lock.neo4j}" / jar.file for jar in lock.jars)
 
 
 def _settle(lock: Lock, folder: Path, *, progress: Progress) -> None:
@@ -80,8 +85,8 @@ def _bring(jar: LockedJar, partial: Path, folder: Path) -> LockedJar:
     digest = _sha256(came)
     if digest != jar.sha256:
         raise ResolveError(
-            f"{jar.coordinate} came with sha256 {digest}, but the lock file says {jar.sha256}: it is not the jar that "
-            "graphmem was tested with, and was not kept. Run it again; if it stays so, a registry or proxy serves another.",
+            f"{jar.coordinate} came with sha256 {digest}, but the lock file says {jar.sha256}: not the jar that "
+            "graphmem was tested with, so it was not kept. Run it again; if it stays so, the registry serves another.",
             command="graphmem up",
         )
     os.replace(came, folder / jar.file)

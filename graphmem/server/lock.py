@@ -1,7 +1,9 @@
 """The lock file: which jars make the server, and the checksum of each.
 
-Owns `neo4j.lock.json` and its reading. It knows neither where jars lie nor how they are fetched; `relock` writes it anew.
-Invariant: the order of the jars in the file is that of the class path, so that two homes start with equal class paths.
+Owns `neo4j.lock.json` and its reading. It knows neither where jars lie nor how they are fetched; `relock` writes it
+anew.
+Invariant: the order of the jars in the file is that of the class path, so that two homes start with equal class
+paths.
 """
 
 import json

@@ -19,7 +19,7 @@ from graphmem.errors import StartError
 
 POLL_SECONDS: Final = 0.05
 
-# A shell starts the process and leaves: it is then no child of ours, needs no reaping and outlives us without a warning.
+# A shell starts the process and leaves: it is no child of ours then, needs no reaping and outlives us silently.
 _DETACH: Final = 'log=$1; shift; "$@" </dev/null >"$log" 2>&1 & echo $!'
 
 
@@ -40,8 +40,12 @@ def exclusive(path: Path, *, waiting: Callable[[], None] | None = None) -> Itera
         raise StartError(
             "The embedded server runs on Linux and macOS. Elsewhere: your own Neo4j, GRAPHMEM_URI."
         ) from missing
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        opened = path.open("a")
+    except OSError as refused:
+        raise StartError(f"{path.parent} cannot be written ({refused.strerror}); choose another folder.") from refused
+    with opened as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -63,7 +67,11 @@ def detach(command: Sequence[str], *, log: Path, folder: Path, environment: Mapp
         check=True,
         start_new_session=True,
     )
-    pid = int(done.stdout)
+    return identify(int(done.stdout))
+
+
+def identify(pid: int) -> Process:
+    """The process that has this pid now; one that never counts as alive when there is none."""
     return Process(pid=pid, started=_look(pid)[0])
 
 

@@ -1,6 +1,7 @@
 """Is it up: what the server says of itself over HTTP, and a handshake on its Bolt port.
 
-No driver is needed, and no password. An answer counts only if it names our Bolt port: another process may have the port.
+No driver is needed, and no password. An answer counts only if it names our Bolt port: another process may have the
+port.
 """
 
 import http.client

@@ -1,7 +1,7 @@
 """Writes the lock file anew: `python -m graphmem.server.relock [NEO4J_VERSION [BROWSER_VERSION]]`.
 
-For maintainers, when the server's version moves. It trusts the registry of that moment; everybody later trusts the file.
-Browser is taken as a jar alone: its pom names a parent that the registry does not have.
+For maintainers, when the server's version moves. It trusts the registry of that moment; everybody later trusts the
+file. Browser is taken as a jar alone: its pom names a parent that the registry does not have.
 """
 
 import sys

@@ -1,7 +1,8 @@
 """What the server is told: `neo4j.conf` and the arguments of the JVM.
 
 Pure text, measured on Neo4j 2026.09.0, which refuses to start on a setting that it does not know. Loopback only,
-authentication on, no telemetry. Browser may load pages from one more origin, the pages port, and nothing from elsewhere.
+authentication on, no telemetry. Browser may load pages from one more origin, the pages port, and nothing from
+elsewhere.
 """
 
 from collections.abc import Sequence
@@ -38,7 +39,7 @@ def configuration(ports: Ports, *, short_lived: bool) -> str:
         "browser.remote_content_hostname_whitelist": f"{LOOPBACK},localhost",
         "browser.post_connect_cmd": f"clear; style {pages}/live.grass; guide {pages}/guide.html",
         "server.memory.pagecache.size": "128m" if short_lived else "512m",
-        # The pause in which Netty waits for stragglers after the databases were closed: 10 of the 10.3 s that a stop took.
+        # Netty waits for stragglers after the databases were closed: 10 of the 10.3 s that a stop took.
         "internal.dbms.bolt.netty_server_shutdown_quiet_period_duration": "0s",
         "db.tx_log.preallocate": "false",
         "db.lock.acquisition.timeout": "10s",

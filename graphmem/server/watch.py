@@ -23,13 +23,13 @@ _LINE_LENGTH: Final = 400
 
 
 def find(home: PathLike | None = None) -> Server | None:
-    """The server that is up in this home, or None; for `graphmem.connect()`, which starts nothing."""
+    """The server that is up in this home and answers, or None; for `graphmem.connect()`, which starts nothing."""
     try:
         place = Home(home_folder(home))
     except ServerError:  # no platformdirs, hence no default home and no server in it
         return None
     record = _live(place)
-    return server_of(place, record) if record else None
+    return server_of(place, record) if record and version_at(record.ports) else None
 
 
 def status(home: PathLike | None = None) -> ServerStatus:
@@ -57,7 +57,7 @@ def logs(home: PathLike | None = None, *, lines: int = 40) -> tuple[str, ...]:
 
 def log_tail(log: Path) -> tuple[str, ...]:
     """The lines that say why a start failed: the errors, else the last ones."""
-    said = [line[:_LINE_LENGTH] for line in _last(log, 2_000) if line.strip()]
+    said = [line[:_LINE_LENGTH] for line in _last(log, 2_000) if line.strip() and not line.lstrip().startswith("at ")]
     telling = [line for line in said if any(word in line for word in _TELLING)]
     return tuple(telling[:10] or said[-10:])
 

@@ -28,7 +28,7 @@ _END = (
     r"|<(?:agent_status|latest_observation|user_query)>"
 )
 _TOP = re.compile(rf"{_TAG}|(?P<end>{_END})", re.I)
-# Where JSON is not valid, quotes may not pair up: a string is sure when it stands in one line with punctuation after it.
+# Where JSON is not valid, quotes may not pair up: a string is sure when punctuation follows it in its line.
 _SURE_STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"(?=\s*(?:[,:\]}]|\Z))'
 _TOP_OR_STRING = re.compile(rf"(?P<string>{_SURE_STRING})|(?P<escape>\\[\\\"])|{_TAG}|(?P<end>{_END})", re.I)
 _ENDS = re.compile(rf"(?:\s*(?:{_END}))*\s*\Z", re.I)
@@ -37,6 +37,9 @@ _FENCE = re.compile(r"\s*[`'‘’~]{3,}\w*\s*\Z")
 _FENCED_JSON = re.compile(r"\s*[`~]{3,}(?:json)?\s*[\[{\"]")
 _FENCE_END = re.compile(r"\s*[`~]{3,}\s*\Z")
 _OBJECT = re.compile(rf"""\{{\s*["'“]?(?:{"|".join(BLOCKS)})\b""")
+_CONTENT_BEGUN = re.compile(r'\s*\{\s*"content"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*)', re.S)
+_HALF_ESCAPE = re.compile(r"\\u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2})\Z")
+_MOST_TAGS: Final = 1_000  # each may cost a look at the whole text; what repeats them is a model that got stuck
 _NOTHING: Final = ("", "null", "none", "n/a", "{}")
 _EXPECTED: Final = f"write the four blocks <{'>, <'.join(BLOCKS)}>"
 
@@ -82,11 +85,12 @@ def _without_reasoning(text: str, repairs: Repairs) -> str:
 
 def _quoted_spans(text: str) -> Iterator[tuple[int, int]]:
     """Where a tag is text: in a valid block, and in the strings of one that is only nearly valid."""
-    position = 0
+    position, opened = 0, 0
     while tag := _TOP.search(text, position):
         position = tag.end()
         if tag["end"] or tag["close"]:
             continue
+        opened = _one_more(opened)
         end = json_end(text, position)
         closing = None if end is None else _TOP.match(text, blank_end(text, end))
         if closing and closing["close"]:
@@ -101,6 +105,12 @@ def _quoted_spans(text: str) -> Iterator[tuple[int, int]]:
                     break
             else:
                 position = len(text)
+
+
+def _one_more(opened: int) -> int:
+    if opened == _MOST_TAGS:
+        raise UnreadableError(f"more than {_MOST_TAGS:,} tags of blocks stand there; write each block once")
+    return opened + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +137,7 @@ class _Scanner:
 
     def scan(self) -> list[_Body]:
         """The bodies in the order of the text, the last one of each name."""
-        position, outside = 0, 0
+        position, outside, opened = 0, 0, 0
         while tag := _TOP.search(self.text, position):
             position = tag.end()
             if tag["end"] and self.bodies:
@@ -135,7 +145,10 @@ class _Scanner:
                 self.outside.append(self.text[outside : tag.start()])
                 outside = len(self.text)
                 break
-            body = self._body(tag) if tag["name"] and not tag["close"] else None
+            if tag["end"] or tag["close"]:
+                continue
+            opened = _one_more(opened)
+            body = self._body(tag)
             if body is not None:
                 self._take(tag, body)
                 self.outside.append(self.text[outside : tag.start()])
@@ -216,7 +229,7 @@ def _read(body: _Body, repairs: Repairs) -> Block:
         return Block(read_json(name, text, repairs, allow_unknown=name != CALLS))
     repairs.note(f"the output ended inside {name}")
     if name == MESSAGE:
-        return Block(read_json(name, text, repairs))
+        return _cut_message(text)
     end = Shape.of(text).entry_end
     return Block(read_json(name, text[:end] + "]", repairs, allow_unknown=name != CALLS) if end else [], text[end:])
 
@@ -226,10 +239,21 @@ def _is_plain(text: str) -> bool:
     if text.lstrip().startswith("{") or _FENCED_JSON.match(text):
         return False
     try:
-        json.loads(text, strict=False)
+        return isinstance(json.loads(text, strict=False), int | float)
     except (ValueError, RecursionError):
         return True
-    return False
+
+
+def _cut_message(text: str) -> Block:
+    """What had been written of a message when the output ended; nothing when its content had not begun."""
+    begun = _CONTENT_BEGUN.match(text)
+    content = None
+    if begun:
+        try:
+            content = json.loads(_HALF_ESCAPE.sub("", begun.group(1)) + '"', strict=False)
+        except ValueError:
+            content = None
+    return Block({"content": content})
 
 
 def _is_cut(text: str) -> bool:

@@ -231,7 +231,7 @@ class _Reader(FieldReader):
 
     def message(self, value: object) -> str | None:
         """The message to the user; None when it is null or blank."""
-        if isinstance(value, list) and len(value) == 1:
+        if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
             self.repairs.note(f"{MESSAGE} stood in a list")
             value = value[0]
         if value is None or isinstance(value, str):

@@ -31,6 +31,7 @@ _UNTIDY = re.compile(
     r"|(?P<join>\})(?=\s*\{)",
     re.S,
 )
+_MOST_GUESSED: Final = 300_000  # characters; json-repair takes 2 s for so many quotes in a row, and 20 s for 1 MiB
 _WORDS: Final = {"None": "null", "True": "true", "False": "false", "undefined": "null"}
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 # json-repair promises none of them; its guessing meets texts that nobody foresaw.
@@ -88,9 +89,8 @@ class Shape:
 
     @property
     def closers(self) -> str:
-        """What is missing at the end."""
-        brackets = "".join("]" if bracket == "[" else "}" for bracket in reversed(self.open))
-        return '"' + brackets if self.in_string else brackets
+        """The brackets that are missing at the end."""
+        return "".join("]" if bracket == "[" else "}" for bracket in reversed(self.open))
 
 
 def blank_end(text: str, start: int) -> int:
@@ -136,7 +136,7 @@ def read_json(where: str, text: str, repairs: Repairs, *, allow_unknown: bool = 
         for slip in (*said, *slips) or ("a raw line break or tab in a text",):
             repairs.note(f"{where}: mended {slip}")
         return value
-    return _guessed(where, text, reason, repairs)
+    return _guessed(where, text, tidy, reason, repairs)
 
 
 def _whole_number(digits: str) -> int:
@@ -206,21 +206,22 @@ def _tidied(text: str) -> tuple[str, tuple[str, ...]]:
         return found["before"] + _WORDS.get(word, "null")
 
     text = _UNTIDY.sub(mend, text)
-    closers = Shape.of(text).closers
+    shape = Shape.of(text)
+    closers = "" if shape.in_string else shape.closers  # a quote too many hides where a text should have ended
     if closers:
         said.append(f"a missing {closers} at the end")
     return text + closers, tuple(dict.fromkeys(said))
 
 
-def _guessed(where: str, text: str, reason: str, repairs: Repairs) -> object:
+def _guessed(where: str, text: str, tidy: str, reason: str, repairs: Repairs) -> object:
     value = _python_literal(text)
     if value is not None:
         repairs.note(f"{where}: mended single quotes")
         return value
     # json-repair leaves both kinds of escapes undecoded.
-    text = _PAIR.sub(lambda pair: str(json.loads(f'"{pair.group()}"')), text).replace("\\/", "/")
+    text = _PAIR.sub(lambda pair: str(json.loads(f'"{pair.group()}"')), tidy).replace("\\/", "/")
     try:
-        value = json_repair.loads(text, skip_json_loads=True)
+        value = json_repair.loads(text, skip_json_loads=True) if len(text) <= _MOST_GUESSED else None
     except _REPAIR_ERRORS:
         value = None
     if not isinstance(value, dict | list):

@@ -115,15 +115,21 @@ def refusal(output: StepOutput) -> str | None:
 
 
 def unknown_ids(output: StepOutput, view: View) -> tuple[str, ...]:
-    """The ids whose standing the status did not show, so that the graph has to be asked (folded ids, earlier raw results)."""
+    """The ids named whose standing the status did not show, so that the graph has to be asked (folded, earlier raw results)."""
     added = {op.id for op in output.delta if op.operation == "add"}
     named = {ref.target for op in output.delta for ref in op.refs or ()} - added
     asked = {access.target for access in output.access}
-    unknown = {id_ for id_ in named | asked | added if not _shown(id_, view) and _could_exist(id_, view)}
+    unknown = {id_ for id_ in named | asked if not _shown(id_, view) and _could_exist(id_, view)}
     unknown |= {id_ for id_ in named if id_.startswith("obs:") and id_ not in view.citable}
     if view.raw_folded:
         unknown |= {id_ for id_ in asked if id_.startswith("obs:") and id_ not in view.tool_refs}
     return tuple(sorted(unknown))
+
+
+def unseen_adds(output: StepOutput, view: View) -> tuple[str, ...]:
+    """The ids of adds that a folded index may hide: presumed unused, to be looked at under the lock."""
+    added = {op.id for op in output.delta if op.operation == "add" and op.fault is None}
+    return tuple(sorted(id_ for id_ in added if not _shown(id_, view) and _could_exist(id_, view)))
 
 
 def _shown(id_: str, view: View) -> bool:

@@ -118,9 +118,9 @@ class Connection:
         return self._auto_commit(name, text, p or {}, neo4j.WRITE_ACCESS)
 
     def profile(self, query: Query, p: Mapping[str, Any]) -> int:
-        """The database hits of a statement. It runs, and is rolled back."""
+        """The database hits of a statement, by the plan that is cached. It runs, and is rolled back."""
         with self._mapped(), self._session(neo4j.WRITE_ACCESS) as session, session.begin_transaction() as tx:
-            prefix: LiteralString = "PROFILE "
+            prefix: LiteralString = "CYPHER replan=skip PROFILE "
             summary = tx.run(prefix + query.text, p=dict(p)).consume()
             tx.rollback()
             return _hits(summary.profile or {})
@@ -168,8 +168,9 @@ class Connection:
                 self._trace(name, len(rows), (time.perf_counter() - start) * 1000)
 
     def _note(self, name: str, summary: neo4j.ResultSummary) -> None:
-        for notification in summary.summary_notifications:
-            logger.warning("%s: %s %s", name, notification.code, notification.title)
+        for status in summary.gql_status_objects:
+            if status.is_notification:
+                logger.warning("%s: %s %s", name, status.gql_status, status.status_description)
 
     @contextmanager
     def _mapped(self) -> Iterator[None]:

@@ -148,8 +148,11 @@ class Repository:
         rows = self._connection.read(query("task/raw_results"), self._p())
         return tuple(rows[0]["ids"]) if rows else ()
 
-    def step(self, commit: Commit, plan: Plan) -> tuple[str, StepResult | None]:
-        """Commit a plan. The verdict, and the result unless the verdict is a refusal."""
+    def step(self, commit: Commit, plan: Plan, unseen: Sequence[str] = ()) -> tuple[str, StepResult | None]:
+        """Commit a plan. The verdict, and the result unless the verdict is a refusal.
+
+        `unseen`: ids of adds that the status did not show; when one of them is in view the verdict is `taken`.
+        """
         refs = [(version.id, ref) for version in plan.versions for ref in version.refs]
         ends = [_version_key(state) for state in plan.removed]
         ends += [_version_key(version.previous) for version in plan.versions if version.previous is not None]
@@ -185,6 +188,7 @@ class Repository:
                 disclosed=list(plan.disclosed),
                 fold=commit.fold,
                 usage=commit.usage,
+                unseen=list(unseen),
                 ends=sorted(ends),
                 rows=[_version_row(version) for version in plan.versions],
                 state_refs=[_ref_row(id_, ref) for id_, ref in refs if not ref.target.startswith("obs:")],
@@ -195,8 +199,13 @@ class Repository:
             ),
             check,
         )
-        done = row["verdict"] in ("ok", "replay")
-        return row["verdict"], _step_result(row["step"], replayed=row["verdict"] == "replay") if done else None
+        match row["verdict"]:
+            case "ok":
+                return "ok", _committed(commit, plan, row)
+            case "replay":
+                return "replay", _replayed(row["step"])
+            case verdict:
+                return verdict, None
 
     def observe(
         self, pending: PendingCalls, *, attempt: str, author: str, node: str, content: str, name: str, results: Sequence[Row]
@@ -261,7 +270,10 @@ def _ref_row(source: str, ref: Any) -> dict[str, str]:
 
 def calls_from(text: str | None, step: int) -> tuple[ToolCall, ...]:
     """Stored calls; one without an id of its own is named after its step."""
-    calls = json.loads(text or "[]")
+    return _named_calls(json.loads(text or "[]"), step)
+
+
+def _named_calls(calls: Sequence[Row], step: int) -> tuple[ToolCall, ...]:
     return tuple(
         ToolCall(name=call["name"], arguments=call["arguments"], id=call["id"] or f"call:{step}.{i}")
         for i, call in enumerate(calls, start=1)
@@ -273,7 +285,24 @@ def _reasons(text: str | None, refused: str | None) -> tuple[Reason, ...]:
     return whole + tuple(Reason(**reason) for reason in json.loads(text or "[]"))
 
 
-def _step_result(step: Row, *, replayed: bool) -> StepResult:
+def _committed(commit: Commit, plan: Plan, row: Row) -> StepResult:
+    return StepResult(
+        step=row["number"],
+        version=row["version"],
+        added=plan.added,
+        updated=plan.updated,
+        removed=tuple(state.id for state in plan.removed),
+        rejected=plan.rejected,
+        disclosed=plan.disclosed,
+        calls=_named_calls([call.to_dict() for call in commit.calls], row["number"]),
+        message=commit.message,
+        repairs=commit.repairs,
+        refused=commit.refused,
+        p_b=row["p_b"],
+    )
+
+
+def _replayed(step: Row) -> StepResult:
     return StepResult(
         step=step["number"],
         version=step["version"],
@@ -286,7 +315,7 @@ def _step_result(step: Row, *, replayed: bool) -> StepResult:
         message=step["message"],
         repairs=tuple(step["repairs"] or ()),
         refused=step["refused"],
-        replayed=replayed,
+        replayed=True,
         p_b=step["p_b"],
     )
 

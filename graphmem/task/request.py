@@ -142,8 +142,13 @@ class Request:
         if refused is not None:
             commit = replace(commit, kind="refused", refused=self._context.text(refused), calls=(), message=None)
             return self._result(*self._repository.step(commit, rules.Plan()), calls=())
-        plan = self._plan(stored, status, attempt)
-        return self._result(*self._repository.step(commit, plan), calls=parsed.tool_calls)
+        view = self._view(status, rules.unknown_ids(stored, status.view()), attempt)
+        unseen = rules.unseen_adds(stored, view)
+        verdict, result = self._repository.step(commit, self._plan(stored, view), unseen)
+        if verdict == "taken":
+            view = self._view(status, (*rules.unknown_ids(stored, view), *unseen), attempt)
+            verdict, result = self._repository.step(commit, self._plan(stored, view))
+        return self._result(verdict, result, calls=parsed.tool_calls)
 
     def observe(
         self, calls: StepResult | PendingCalls, results: Sequence[ToolResult], *, author: str = "tools"
@@ -193,14 +198,16 @@ class Request:
         key = ("step", *parts) if attempt is None else ("named", self._context.text(attempt))
         return attempt_key(self._repository.space, self._repository.task, *key)
 
-    def _plan(self, output: StepOutput, status: Status, attempt: str) -> rules.Plan:
-        view = status.view()
-        unknown = rules.unknown_ids(output, view)
-        if unknown:
-            version, seen, facts = self._repository.facts(unknown, attempt=attempt)
-            if version != status.version and not seen:
-                raise self._stale()
-            view = view.with_facts(facts)
+    def _view(self, status: Status, unknown: tuple[str, ...], attempt: str) -> rules.View:
+        """What the status shows, with the facts about further ids at the same version."""
+        if not unknown:
+            return status.view()
+        version, seen, facts = self._repository.facts(unknown, attempt=attempt)
+        if version != status.version and not seen:
+            raise self._stale()
+        return status.view().with_facts(facts)
+
+    def _plan(self, output: StepOutput, view: rules.View) -> rules.Plan:
         plan = rules.validate(output, view)
         if self.isu or output.message is None:
             return plan

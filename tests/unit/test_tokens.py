@@ -71,8 +71,8 @@ def test_bpe_openai_counts_what_is_known_of_o200k(text: str, count: int) -> None
     assert tokens.o200k().count(text) == count
 
 
-@pytest.mark.usefixtures("no_network")
-def test_both_packages_count_the_same(monkeypatch: pytest.MonkeyPatch, with_vocabulary: Path) -> None:
+@pytest.mark.usefixtures("with_vocabulary", "no_network")
+def test_both_packages_count_the_same() -> None:
     real = tokens._tiktoken()
     ours = tokens._bpe_openai()
     assert real is not None
@@ -94,8 +94,8 @@ def test_a_damaged_vocabulary_is_neither_used_nor_fetched_again(with_vocabulary:
     assert with_vocabulary.read_bytes() == b"damaged"
 
 
-@pytest.mark.usefixtures("no_network")
-def test_a_cache_that_is_switched_off_is_no_vocabulary(monkeypatch: pytest.MonkeyPatch, with_vocabulary: Path) -> None:
+@pytest.mark.usefixtures("with_vocabulary", "no_network")
+def test_a_cache_that_is_switched_off_is_no_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
     assert tokens._tiktoken() is None
 

@@ -1,0 +1,36 @@
+// Requests that are missing, misnumbered, or neither open, finished nor abandoned (DESIGN 2, the table of labels).
+// mode: read
+// params: space, limit
+// returns: key, what
+CALL () {
+  MATCH (t:Task)
+  WHERE $p.space IS NULL OR t.space = $p.space
+  CALL (t) {
+    UNWIND range(1, t.next_request - 1) AS number
+    OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString(number)})
+    WITH number, r WHERE r IS NULL
+    RETURN 'request ' + toString(number) + ' is missing' AS what
+  }
+  RETURN t.key AS key, what
+  UNION ALL
+  MATCH (r:Request)
+  WHERE $p.space IS NULL OR r.space = $p.space
+  OPTIONAL MATCH (t:Task {key: r.task})
+  OPTIONAL MATCH (o:Step {key: r.task + '/step:' + toString(r.opened_step)})
+  OPTIONAL MATCH (f:Step {key: r.task + '/step:' + toString(r.finished_step)})
+  WITH r, [
+    CASE WHEN coalesce(r.key <> r.task + '/request:' + toString(r.number), true) THEN 'its key is not its task and number' END,
+    CASE WHEN r.number < 1 OR r.number >= t.next_request THEN 'its number was not given out yet' END,
+    CASE WHEN r.finished_step IS NULL AND r.abandoned_step IS NULL AND coalesce(t.open <> r.number, true)
+      THEN 'it is neither open, finished nor abandoned' END,
+    CASE WHEN (r.finished_step IS NOT NULL OR r.abandoned_step IS NOT NULL) AND t.open = r.number THEN 'it is open though it ended' END,
+    CASE WHEN o.kind <> 'open' OR o.request <> r.number THEN 'its opened_step is not the one that opened it' END,
+    CASE WHEN f.request <> r.number OR (f IS NOT NULL AND f.message IS NULL) THEN 'its finished_step is not the one that finished it' END,
+    CASE WHEN COUNT { (r)-[:CHILD_OF]->() } <> 1 OR NOT EXISTS { (r)-[:CHILD_OF]->(x:Task) WHERE x.key = r.task }
+      THEN 'it does not hang on its task alone' END
+  ] AS found
+  UNWIND [f IN found WHERE f IS NOT NULL] AS what
+  RETURN coalesce(r.key, '(no key) ' + coalesce(r.name, '')) AS key, what
+}
+RETURN key, what
+ORDER BY key, what LIMIT coalesce($p.limit, 100)

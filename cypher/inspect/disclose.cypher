@@ -1,0 +1,71 @@
+// What Progressive State Access would show of each id in the open request, or in the next one when none is open.
+// mode: read
+// params: space, task, ids
+// returns: id, request, psa, node, kind, state_request, in_s, raw, cited, heading, text, states, related, rest
+// why: facts only; whether an id is accepted is decided by the same rules as an access of a model (graphmem.state.rules).
+// why: a hop and the next seek stand in separate CALLs: a plan made on an empty database stays.
+MATCH (t:Task {key: $p.space + '/' + $p.task})
+WITH t, coalesce(t.open, t.next_request) AS request
+CALL (t, request) {
+  MATCH (d:Step) USING INDEX d:Step(scope)
+  WHERE d.scope = t.key + '#' + toString(request)
+  UNWIND d.disclosed AS id
+  RETURN collect(id) AS disclosed
+}
+UNWIND range(0, size($p.ids) - 1) AS place
+WITH t, request, disclosed, place, $p.ids[place] AS id
+OPTIONAL MATCH (s:State {live_key: t.key + '/state:' + id})
+OPTIONAL MATCH (o:RawObservation {key: t.key + '/' + id})
+OPTIONAL MATCH (r:Request {key: t.key + '/' + id})
+CALL (t, o) {
+  MATCH (o)<-[:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(g:State)
+  WHERE g.task = t.key
+  RETURN collect(g) AS givers
+}
+CALL (t, request, disclosed, givers) {
+  UNWIND givers AS g
+  MATCH (l:State {live_key: t.key + '/state:' + g.id})
+  WITH l WHERE coalesce(l.refs_at, l.key) = g.key AND (l.request = request OR l.id IN disclosed)
+  RETURN count(l) > 0 AS cited
+}
+CALL (t, r) {
+  MATCH (l:Live) USING INDEX l:Live(task, request, born, position)
+  WHERE l.task = t.key AND l.request = r.number AND l.born IS NOT NULL AND l.position IS NOT NULL
+  WITH l ORDER BY l.task, l.request, l.born, l.position
+  RETURN collect({id: l.id, summary: l.summary}) AS states
+}
+WITH t, request, disclosed, place, id, s, o, r, cited, states, coalesce(s, o) AS x
+CALL (x) {
+  WITH x WHERE x:State
+  MATCH (g:State {key: coalesce(x.refs_at, x.key)})
+  MATCH (g)-[e:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]->(m)
+  WHERE m.id <> g.id
+  RETURN collect({type: type(e), node: m, raw: m:RawObservation}) AS outs
+}
+CALL (t, outs) {
+  UNWIND outs AS e
+  OPTIONAL MATCH (l:State {live_key: t.key + '/state:' + e.node.id})
+  WITH e WHERE e.raw OR l.lineage = e.node.key
+  ORDER BY e.node.from_step DESC, e.node.id
+  RETURN collect({type: e.type, id: e.node.id, incoming: false}) AS own
+}
+OPTIONAL MATCH (first:State {key: x.lineage})
+WITH t, request, disclosed, place, id, s, o, r, cited, states, x, own, coalesce(first, x) AS f
+CALL (t, f) {
+  MATCH (f)<-[e:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(m:State)
+  WHERE m.id <> f.id AND m.task = t.key
+  RETURN collect({type: type(e), node: m}) AS ins
+}
+CALL (t, ins) {
+  UNWIND ins AS e
+  MATCH (l:State {live_key: t.key + '/state:' + e.node.id})
+  WITH e, l WHERE l.lineage = e.node.lineage AND coalesce(l.refs_at, l.key) = e.node.key
+  WITH e, l ORDER BY l.from_step DESC, l.id
+  RETURN collect({type: e.type, id: l.id, incoming: true}) AS others
+}
+WITH t, request, disclosed, place, id, s, o, r, cited, states, x, own + others AS related
+RETURN id, request, t.psa AS psa, properties(x) AS node, toLower([l IN labels(s) WHERE NOT l IN ['State', 'Live']][0]) AS kind,
+  s.request AS state_request, id IN disclosed AS in_s, o IS NOT NULL AS raw, cited,
+  r IS NOT NULL AND r.number < request AND (r.abandoned_step IS NULL OR size(states) > 0) AS heading, r.text AS text, states,
+  related[0..50] AS related, [e IN related[50..] | CASE WHEN e.incoming THEN '<' ELSE '' END + e.type] AS rest
+ORDER BY place

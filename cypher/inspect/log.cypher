@@ -1,0 +1,22 @@
+// The ledger of a task, one row a step, oldest first; the newest ones where there are more than the limit.
+// mode: read
+// params: space, task, request, first, last, limit
+// returns: number, kind, author, request, calls, added, updated, removed, rejected, refused, disclosed, message, node, merged, of_step, version
+// why: the steps of a request lie between its opening and its finish, so one request costs no more than its own steps.
+MATCH (t:Task {key: $p.space + '/' + $p.task})
+OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString($p.request)})
+WITH t, CASE WHEN $p.request IS NULL THEN 1 ELSE coalesce(r.opened_step, t.next_step) END AS opened,
+  CASE WHEN $p.request IS NULL THEN t.next_step ELSE coalesce(r.finished_step, t.next_step) END AS finished
+WITH t, CASE WHEN opened > coalesce($p.first, 1) THEN opened ELSE $p.first END AS low,
+  CASE WHEN finished < coalesce($p.last, finished + 1) THEN finished ELSE $p.last END AS high
+CALL (t, low, high) {
+  MATCH (s:Step) USING INDEX s:Step(task, number)
+  WHERE s.task = t.key AND s.number >= coalesce(low, 1) AND s.number <= high
+  WITH s WHERE s.request = coalesce($p.request, s.request)
+  WITH s ORDER BY s.task DESC, s.number DESC LIMIT coalesce($p.limit, 200)
+  RETURN s
+}
+RETURN s.number AS number, s.kind AS kind, s.author AS author, s.request AS request, s.calls AS calls, s.added AS added,
+  s.updated AS updated, s.removed AS removed, s.rejected AS rejected, s.refused AS refused, s.disclosed AS disclosed,
+  left(s.message, 400) AS message, s.visited AS node, s.merged AS merged, s.of_step AS of_step, s.version AS version
+ORDER BY number

@@ -1,0 +1,15 @@
+// The requests of a task in order, the newest ones where there are more than the limit.
+// mode: read
+// params: space, task, limit
+// returns: number, standing, opened_step, finished_step, abandoned_step, text
+// why: numbers are contiguous, so each request is one seek on its key.
+MATCH (t:Task {key: $p.space + '/' + $p.task})
+CALL (t) {
+  WITH t, t.next_request - coalesce($p.limit, 1000) AS low
+  UNWIND range(CASE WHEN low < 1 THEN 1 ELSE low END, t.next_request - 1) AS number
+  MATCH (r:Request {key: t.key + '/request:' + toString(number)})
+  RETURN r, number
+}
+RETURN number, CASE WHEN number = t.open THEN 'open' WHEN r.abandoned_step IS NOT NULL THEN 'abandoned' ELSE 'finished' END AS standing,
+  r.opened_step AS opened_step, r.finished_step AS finished_step, r.abandoned_step AS abandoned_step, r.text AS text
+ORDER BY number

@@ -1,0 +1,23 @@
+// Every version of a state, oldest first: what it said, from which step to which, and what it refers to.
+// mode: read
+// params: space, task, id, limit
+// returns: id, kind, key, lineage, request, born, from_step, to_step, in_view, summary, value, refs, refs_step
+// why: refs hang on the version in which they were given; a later one that keeps them names it in `refs_at`.
+// why: an arrow between equal ids is the store's own (a version to the one before it) and no ref.
+MATCH (s:State) USING INDEX s:State(task, id)
+WHERE s.task = $p.space + '/' + $p.task AND s.id = $p.id
+WITH s ORDER BY s.from_step DESC LIMIT coalesce($p.limit, 50)
+CALL (s) {
+  MATCH (g:State {key: coalesce(s.refs_at, s.key)})
+  RETURN g
+}
+CALL (g) {
+  MATCH (g)-[r:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]->(m)
+  WHERE m.id <> g.id
+  WITH r, m ORDER BY type(r), m.id
+  RETURN collect({relation: toLower(type(r)), id: m.id, key: m.key}) AS refs
+}
+RETURN s.id AS id, toLower([l IN labels(s) WHERE NOT l IN ['State', 'Live']][0]) AS kind, s.key AS key, s.lineage AS lineage,
+  s.request AS request, s.born AS born, s.from_step AS from_step, s.to_step AS to_step, s:Live AS in_view, s.summary AS summary,
+  s.value AS value, refs, CASE WHEN size(refs) > 0 THEN g.from_step END AS refs_step
+ORDER BY from_step

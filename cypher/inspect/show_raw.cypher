@@ -1,0 +1,21 @@
+// A raw result verbatim: the call, what came back, the trace node and step it belongs to, and the states in view that cite it.
+// mode: read
+// params: space, task, id
+// returns: id, tool, arguments, content, node, node_name, on_path, from_step, asked_step, request, cited_by
+MATCH (o:RawObservation {key: $p.space + '/' + $p.task + '/' + $p.id})
+MATCH (o)-[:CHILD_OF]->(n:TraceNode)
+OPTIONAL MATCH (s:Step {key: o.task + '/step:' + toString(o.from_step)})
+CALL (o) {
+  MATCH (o)<-[:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(g:State)
+  WHERE g.task = o.task
+  RETURN collect(g)[0..200] AS givers
+}
+CALL (o, givers) {
+  UNWIND givers AS g
+  MATCH (l:State {live_key: o.task + '/state:' + g.id})
+  WITH DISTINCT l, g WHERE coalesce(l.refs_at, l.key) = g.key
+  WITH l ORDER BY l.id
+  RETURN collect(DISTINCT l.id) AS cited_by
+}
+RETURN o.id AS id, o.tool AS tool, o.arguments AS arguments, o.content AS content, n.number AS node, n.name AS node_name,
+  n:OnPath AS on_path, o.from_step AS from_step, s.of_step AS asked_step, s.request AS request, cited_by

@@ -1,0 +1,61 @@
+// What a state rests on, one level down: the present version of it, its refs, the raw evidence among them, and the states that support it.
+// mode: read
+// params: space, task, id, lineages
+// returns: lineage, id, kind, summary, request, from_step, to_step, in_view, given_step, refs, supporters
+// why: a ref points at the first version of a lineage and counts for its present one, so the next level is a seek on the lineage, not an arrow: `graphmem why` asks level by level with `lineages`.
+// why: "a supports b" stands on a (B.3: from the declaring state to its target); what b rests on is then found against the arrow.
+MATCH (t:Task {key: $p.space + '/' + $p.task})
+CALL (t) {
+  OPTIONAL MATCH (l:State {live_key: t.key + '/state:' + $p.id})
+  WITH t, l
+  CALL (t, l) {
+    WITH t, l WHERE l IS NULL
+    MATCH (s:State) USING INDEX s:State(task, id)
+    WHERE s.task = t.key AND s.id = $p.id
+    WITH s ORDER BY s.from_step DESC LIMIT 1
+    RETURN collect(s.lineage) AS ended
+  }
+  RETURN CASE WHEN l IS NULL THEN ended ELSE [l.lineage] END AS named
+}
+WITH t, CASE WHEN $p.lineages IS NULL THEN named ELSE $p.lineages END AS lineages
+UNWIND lineages AS lineage
+CALL (t, lineage) {
+  MATCH (v:State) USING INDEX v:State(lineage, from_step)
+  WHERE v.lineage = lineage AND v.from_step IS NOT NULL
+  WITH t, v ORDER BY v.lineage DESC, v.from_step DESC LIMIT 1
+  WITH v WHERE v.task = t.key
+  RETURN v
+}
+CALL (v) {
+  MATCH (g:State {key: coalesce(v.refs_at, v.key)})
+  RETURN g
+}
+CALL (g) {
+  MATCH (g)-[r:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]->(m)
+  WHERE m.id <> g.id
+  RETURN collect({relation: toLower(type(r)), node: m, raw: m:RawObservation}) AS outs
+}
+CALL (outs) {
+  UNWIND outs AS o
+  OPTIONAL MATCH (s:Step {key: o.node.task + '/step:' + toString(o.node.from_step)})
+  WITH o, s ORDER BY o.raw, o.node.from_step, o.node.id
+  RETURN collect(CASE WHEN o.raw
+    THEN {relation: o.relation, id: o.node.id, tool: o.node.tool, arguments: o.node.arguments, content: left(o.node.content, 2000),
+      characters: size(o.node.content), step: o.node.from_step, request: s.request}
+    ELSE {relation: o.relation, id: o.node.id, lineage: o.node.lineage} END) AS refs
+}
+CALL (t, lineage) {
+  MATCH (f:State {key: lineage})
+  MATCH (f)<-[:SUPPORTS]-(g:State)
+  WHERE g.task = t.key AND g.id <> f.id
+  RETURN collect(g)[0..200] AS givers
+}
+CALL (t, givers) {
+  UNWIND givers AS g
+  MATCH (l:State {live_key: t.key + '/state:' + g.id})
+  WITH l, g WHERE l.lineage = g.lineage AND coalesce(l.refs_at, l.key) = g.key
+  WITH l ORDER BY l.from_step, l.id LIMIT 50
+  RETURN collect({id: l.id, lineage: l.lineage}) AS supporters
+}
+RETURN lineage, v.id AS id, toLower([l IN labels(v) WHERE NOT l IN ['State', 'Live']][0]) AS kind, v.summary AS summary, v.request AS request,
+  v.from_step AS from_step, v.to_step AS to_step, v:Live AS in_view, CASE WHEN size(refs) > 0 THEN g.from_step END AS given_step, refs, supporters

@@ -1,0 +1,50 @@
+"""The system messages of the runtime prompt templates (FlowState, B.3), kept as text files beside this module.
+
+Owns the templates and how their fields are filled. `react_rules` and `status_rules` are ours; the rest is the paper's.
+Invariant: only the named fields are replaced, in one pass, so that braces of JSON in a template or in what is filled
+in stay as they are.
+"""
+
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from importlib import resources
+
+from graphmem.agent.tools import Tool
+
+_NO_POLICY = "(none)"
+
+
+@functools.cache
+def prompt(name: str) -> str:
+    """The text of `prompts/<name>.txt`, without the line break at its end."""
+    return resources.files("graphmem.agent").joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8").rstrip("\n")
+
+
+def fill(template: str, fields: Mapping[str, str]) -> str:
+    """The template with `{name}` replaced for each of the fields, and nothing else."""
+    names = "|".join(map(re.escape, fields))
+    return re.sub(rf"\{{({names})\}}", lambda found: fields[found.group(1)], template)
+
+
+def system_message(tools: Iterable[Tool], *, policy: str = "", rules: str | None = None) -> str:
+    """FlowState's system instruction: `policy` of the task, the tools, and `rules` in place of our `react_rules`."""
+    rules = f"{prompt('react_rules')}\n\n{prompt('status_rules')}" if rules is None else rules
+    fields = {"react_rules": rules, "task_policy": policy or _NO_POLICY, "available_tools": described(tools)}
+    return fill(prompt("flowstate"), fields)
+
+
+def full_context_message(tools: Iterable[Tool], *, policy: str = "") -> str:
+    """The system instruction of B.3's full-context agent, to be compared with."""
+    fields = {
+        "react_rules": prompt("react_rules"),
+        "task_policy": policy or _NO_POLICY,
+        "available_tools": described(tools),
+        "react_output_protocol": prompt("react_output_protocol"),
+    }
+    return fill(prompt("full_context"), fields)
+
+
+def described(tools: Iterable[Tool]) -> str:
+    """The tools as a model is told of them, one JSON object a line."""
+    return "\n".join(tool.described() for tool in tools) or _NO_POLICY

@@ -1,0 +1,68 @@
+"""Tools of an agent: what a model may call, how it is told of them, and how a call becomes the text of its result.
+
+Owns nothing of the run. Invariant: calling never raises for what a tool or a model did wrong; the result says so.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, get_type_hints
+
+from graphmem.state.values import ToolCall
+from graphmem.vocabulary import Json, Limits, check_text, json_text
+
+_TYPES: Final = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
+_LIMITS: Final = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A callable with what a model is told of it. `parameters` is a JSON Schema of its keyword arguments."""
+
+    name: str
+    description: str
+    function: Callable[..., object]
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, function: Callable[..., object], *, name: str | None = None) -> "Tool":
+        """A tool made of a function: its name, the first line of its docstring, a schema from its type hints."""
+        line = (inspect.getdoc(function) or "").partition("\n")[0]
+        return cls(name=name or function.__name__, description=line, function=function, parameters=_schema(function))
+
+    def described(self) -> str:
+        """The tool as JSON, for the system message."""
+        return json_text({"name": self.name, "description": self.description, "parameters": self.parameters})
+
+
+def _schema(function: Callable[..., object]) -> dict[str, Json]:
+    hints = get_type_hints(function)
+    given = {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
+    properties: dict[str, Json] = {name: {"type": _json_type(hints.get(name, str))} for name in given}
+    required = [name for name, default in given.items() if default is inspect.Parameter.empty]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _json_type(hint: Any) -> str:
+    return _TYPES.get(getattr(hint, "__origin__", hint), "string")
+
+
+def call(tools: Mapping[str, Tool], wanted: ToolCall) -> str:
+    """What the call returned, as text: strings verbatim, other values as JSON, errors in words."""
+    tool = tools.get(wanted.name)
+    if tool is None:
+        return f"error: there is no tool {wanted.name!r}; the tools are {', '.join(sorted(tools)) or 'none'}"
+    try:
+        returned = tool.function(**wanted.arguments)
+        text = returned if isinstance(returned, str) else json_text(returned)
+        return check_text("the result", text, max_bytes=_LIMITS.result_bytes)
+    except Exception as error:  # noqa: BLE001  a tool is foreign code: whatever it raises is for the model to read
+        return _told(error)
+
+
+def _told(error: Exception) -> str:
+    text = f"error: {type(error).__name__}: {error}"
+    try:
+        return check_text("the error", text, max_bytes=_LIMITS.result_bytes)
+    except Exception:  # noqa: BLE001  an error may quote what made the result unfit; its kind is always fit
+        return f"error: {type(error).__name__}"

@@ -1,0 +1,59 @@
+"""Looking at the graph: tasks, states, the ledger, why; named read-only queries; the audit; Neo4j Browser.
+
+Whatever the command line shows is a function here, over a connection (`graph.connection`), and answers with frozen
+values. Nothing is written, and a task is looked at without being locked.
+"""
+
+from graphmem.inspect.audits import audit, audit_names
+from graphmem.inspect.disclosure import disclose
+from graphmem.inspect.doctor import Check, examine
+from graphmem.inspect.named import named_queries, paste, run_named
+from graphmem.inspect.reads import log, requests, show, states, tasks
+from graphmem.inspect.reasons import why
+from graphmem.inspect.values import (
+    Disclosure,
+    Evidence,
+    Finding,
+    LogLine,
+    Named,
+    RawResult,
+    Reader,
+    Reasoned,
+    RequestLine,
+    ShownRef,
+    ShownVersion,
+    StateLine,
+    Table,
+    TaskLine,
+)
+
+__all__ = [
+    "Check",
+    "Disclosure",
+    "Evidence",
+    "Finding",
+    "LogLine",
+    "Named",
+    "RawResult",
+    "Reader",
+    "Reasoned",
+    "RequestLine",
+    "ShownRef",
+    "ShownVersion",
+    "StateLine",
+    "Table",
+    "TaskLine",
+    "audit",
+    "audit_names",
+    "disclose",
+    "examine",
+    "log",
+    "named_queries",
+    "paste",
+    "requests",
+    "run_named",
+    "show",
+    "states",
+    "tasks",
+    "why",
+]

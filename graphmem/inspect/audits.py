@@ -1,0 +1,45 @@
+"""The audit: the rules of the graph (DESIGN, section 2), each held by a query that finds what breaks it.
+
+Every `cypher/inspect/audit_*.cypher` answers with keys and what is wrong with them, for one space or for all. They read
+what they check, so they cost what the space holds, but walk no path from the root. A commit that falls between two
+parts of such a read looks like damage; it is gone when the audit reads again, and only what stays is a finding.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from graphmem.inspect.values import Finding, Reader
+from graphmem.store import query, query_names
+from graphmem.vocabulary import check_name
+
+_AGAIN_SECONDS: Final = 0.2
+
+
+def audit_names() -> tuple[str, ...]:
+    """The audits, by name."""
+    names = (name.removeprefix("inspect/") for name in query_names("inspect"))
+    return tuple(name for name in names if name.startswith("audit_"))
+
+
+def audit(
+    reader: Reader, space: str | None = None, *, limit: int = 100, progress: Callable[[str], None] | None = None
+) -> tuple[Finding, ...]:
+    """What breaks a rule, in one space or in all; at most `limit` findings of each audit. None is as it should be."""
+    if space is not None:
+        check_name("space", space)
+    findings: list[Finding] = []
+    for name in audit_names():
+        if progress is not None:
+            progress(name)
+        found = _run(reader, name, space, limit)
+        if found:
+            time.sleep(_AGAIN_SECONDS)
+            found &= _run(reader, name, space, limit)
+        findings += sorted(found, key=lambda finding: (finding.key, finding.what))
+    return tuple(findings)
+
+
+def _run(reader: Reader, name: str, space: str | None, limit: int) -> set[Finding]:
+    rows = reader.read(query(f"inspect/{name}"), {"space": space, "limit": limit})
+    return {Finding(audit=name, key=row["key"], what=row["what"]) for row in rows}

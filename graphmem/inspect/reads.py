@@ -1,0 +1,127 @@
+"""Tasks, requests, states, versions, raw results and the ledger, as they stand.
+
+Each is one statement of `cypher/inspect/` in READ mode, and costs what it answers, not what the graph holds. Nothing is
+written and nothing is locked. Invariant: an empty answer means that there is nothing to show; a task, request or id that
+does not exist is an error.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from graphmem.errors import NotFoundError
+from graphmem.inspect.values import LogLine, RawResult, Reader, RequestLine, ShownRef, ShownVersion, StateLine, TaskLine
+from graphmem.state.values import Reason, ToolCall
+from graphmem.store import query
+from graphmem.vocabulary import Relation, StateKind, check_name
+
+Row = Mapping[str, Any]
+
+
+def tasks(reader: Reader, space: str, *, limit: int = 1_000) -> tuple[TaskLine, ...]:
+    """The tasks of a space, by name."""
+    rows = reader.read(query("inspect/tasks"), {"space": check_name("space", space), "limit": limit})
+    return tuple(TaskLine(**row) for row in rows)
+
+
+def requests(reader: Reader, space: str, task: str, *, limit: int = 1_000) -> tuple[RequestLine, ...]:
+    """The requests of a task in order; the newest `limit` of them.
+
+    Raises:
+        NotFoundError: there is no such task.
+    """
+    rows = reader.read(query("inspect/requests"), task_params(space, task, limit=limit))
+    if not rows:
+        require_task(reader, space, task)
+    return tuple(RequestLine(**row) for row in rows)
+
+
+def states(
+    reader: Reader, space: str, task: str, *, request: int | None = None, limit: int = 1_000
+) -> tuple[StateLine, ...]:
+    """The states in view of a task, or of one request of it, in order of appearance; the first `limit` of them.
+
+    Raises:
+        NotFoundError: there is no such task or request.
+    """
+    rows = reader.read(query("inspect/states"), task_params(space, task, request=request, limit=limit))
+    if not rows:
+        require_task(reader, space, task, request=request)
+    return tuple(StateLine(**{**row, "kind": StateKind(row["kind"])}) for row in rows)
+
+
+def show(reader: Reader, space: str, task: str, id: str, *, limit: int = 50) -> tuple[ShownVersion, ...] | RawResult:
+    """Every version of a state, oldest first (the newest `limit`), in view or not; or the raw result `obs:ℓ.i`.
+
+    Raises:
+        NotFoundError: there is no such task, or the id was never used in it.
+    """
+    if id.startswith("obs:"):
+        found = reader.read(query("inspect/show_raw"), task_params(space, task, id=id))
+        if found:
+            return _raw_result(found[0])
+    rows = reader.read(query("inspect/show"), task_params(space, task, id=id, limit=limit))
+    if not rows:
+        require_task(reader, space, task)
+        raise NotFoundError(
+            f"{task} has no state or raw result {id!r}. `graphmem states {task} --space {space}` lists the states in view.",
+            command=f"graphmem states {task} --space {space}",
+        )
+    return tuple(_version(row) for row in rows)
+
+
+def log(
+    reader: Reader,
+    space: str,
+    task: str,
+    *,
+    request: int | None = None,
+    first: int | None = None,
+    last: int | None = None,
+    limit: int = 200,
+) -> tuple[LogLine, ...]:
+    """The ledger, oldest first: the newest `limit` Steps of those between `first` and `last`, or of one request.
+
+    Raises:
+        NotFoundError: there is no such task or request.
+    """
+    rows = reader.read(query("inspect/log"), task_params(space, task, request=request, first=first, last=last, limit=limit))
+    if not rows:
+        require_task(reader, space, task, request=request)
+    return tuple(_log_line(row) for row in rows)
+
+
+def task_params(space: str, task: str, **more: Any) -> dict[str, Any]:
+    """The map `$p` of a statement on one task, with its names checked."""
+    return {"space": check_name("space", space), "task": check_name("task", task), **more}
+
+
+def require_task(reader: Reader, space: str, task: str, *, request: int | None = None) -> None:
+    """Raises: NotFoundError, when there is no such task, or it has no such request."""
+    rows = reader.read(query("task/read_task"), task_params(space, task))
+    if not rows:
+        raise NotFoundError(
+            f"there is no task {task!r} in space {space!r}. `graphmem tasks --space {space}` lists those that there are.",
+            command=f"graphmem tasks --space {space}",
+        )
+    if request is not None and not 1 <= request <= rows[0]["requests"]:
+        raise NotFoundError(
+            f"{task} has no request {request}; it has {rows[0]['requests']}.",
+            command=f"graphmem requests {task} --space {space}",
+        )
+
+
+def _version(row: Row) -> ShownVersion:
+    refs = tuple(ShownRef(relation=Relation(ref["relation"]), id=ref["id"], key=ref["key"]) for ref in row["refs"])
+    return ShownVersion(**{**row, "kind": StateKind(row["kind"]), "value": json.loads(row["value"]), "refs": refs})
+
+
+def _raw_result(row: Row) -> RawResult:
+    return RawResult(**{**row, "arguments": json.loads(row["arguments"]), "cited_by": tuple(row["cited_by"])})
+
+
+def _log_line(row: Row) -> LogLine:
+    lists = {name: tuple(row[name] or ()) for name in ("added", "updated", "removed", "disclosed")}
+    calls = tuple(ToolCall(**call) for call in json.loads(row["calls"] or "[]"))
+    rejected = tuple(Reason(**reason) for reason in json.loads(row["rejected"] or "[]"))
+    return LogLine(**{**row, **lists, "calls": calls, "rejected": rejected, "merged": bool(row["merged"])})

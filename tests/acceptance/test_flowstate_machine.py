@@ -1,0 +1,397 @@
+"""The store against the paper's sets: random runs of several tasks, compared after every call.
+
+The model is `flowstate_model`. Three tasks share a server, two of them a space and two of them a name, so that whatever
+leaks from one to another is a difference. Every text that enters carries a token of its own: what a prompt shows is the
+set of tokens in it. `GRAPHMEM_EXAMPLES=1000` draws other runs than the fixed ones, and that many.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from tests.acceptance.flowstate_model import ModelState, ModelTask, Outcome, counted
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+import graphmem
+from graphmem import Access, Operation, Ref, Relation, StateKind, Status, StepOutput, StepResult, ToolCall, ToolResult
+from graphmem.inspect import audit
+
+IDS = ("a", "b", "c", "d", "e", "f")
+ODD = ("ghost", "memory:x", "request:1", "request:9", "request:x", "obs:9.9", "naïve ☂ id")
+TOKEN = re.compile(r"tok\d+")
+
+# A target is drawn as a name, or as a place in what the task holds: names alone would rarely meet a raw result.
+places = st.integers(0, 30)
+targets = st.one_of(
+    st.sampled_from(IDS),
+    st.sampled_from(IDS),
+    places.map(lambda n: ("state", n)),
+    places.map(lambda n: ("raw", n)),
+    places.map(lambda n: ("cited", n)),
+    places.map(lambda n: ("request", n)),
+    st.sampled_from(ODD),
+)
+refs = st.lists(st.tuples(st.sampled_from(list(Relation)), targets), max_size=3)
+kinds = st.sampled_from(list(StateKind))
+shapes = st.sampled_from([1, 1.0, -0.5, None, True, "1", [], {"x": [1, {"y": None}]}, "</agent_status>", "é\u2028\U0001f30b"])
+operations = st.one_of(
+    st.tuples(st.just("add"), st.one_of(st.sampled_from(IDS), targets), kinds, st.just(7), shapes, refs),
+    st.tuples(st.just("add"), st.one_of(st.sampled_from(IDS), targets), kinds, st.just(7), shapes, refs),
+    st.tuples(st.just("update"), targets, st.one_of(st.none(), st.none(), kinds), st.integers(1, 7), shapes, refs),
+    st.tuples(st.just("remove"), targets, st.none(), st.just(0), shapes, st.just([])),
+)
+deltas = st.lists(operations, max_size=5)
+accesses = st.lists(targets, max_size=3)
+tools = st.lists(st.sampled_from(["search", "book"]), min_size=1, max_size=3)
+decisions = st.one_of(st.none(), st.just("message"), tools)
+# None: the outcome is unknown. A content that says nothing new makes consecutive outputs the same.
+contents = st.lists(st.sampled_from(["same", "same", "new", None, ""]), min_size=3, max_size=3)
+tasks = st.sampled_from([0, 0, 0, 1, 2])
+
+
+class Lane:
+    """One task of the store beside its model."""
+
+    def __init__(self, space: str, task: str, fold: int) -> None:
+        self.space, self.task, self.fold = space, task, fold
+        self.model = ModelTask()
+        self.request: graphmem.Request | None = None
+        self.changed = False
+        self.last: tuple[graphmem.Request, Status, StepOutput, str, StepResult] | None = None
+        self.old: Status | None = None
+        self.answered: tuple[StepResult, list[ToolResult], tuple[str, ...]] | None = None
+
+
+class FlowMachine(RuleBasedStateMachine):
+    """Random runs; every rule that finds no open request opens one, and every rule ends with a comparison."""
+
+    environment: Mapping[str, str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.graph = self._connect()
+        self.tokens = 0
+        one, two = (f"m-{uuid4().hex}" for _ in range(2))
+        self.lanes = [Lane(one, "trip", 2), Lane(one, "other", 0), Lane(two, "trip", 5)]
+
+    def teardown(self) -> None:
+        try:
+            for space in {lane.space for lane in self.lanes}:
+                assert list(audit(self.graph.connection, space)) == []
+        finally:
+            self.graph.close()
+
+    # --- rules -------------------------------------------------------------------------------------------------------
+
+    @rule(which=tasks, delta=deltas, access=accesses, decision=decisions)
+    def step(self, which: int, delta: list[Any], access: list[Any], decision: Any) -> None:
+        lane = self._ready(which)
+        calls, message = (), None
+        if decision == "message":
+            message = self._token("done")
+        elif decision:
+            calls = tuple(ToolCall(name=name, arguments={"q": "same"}) for name in decision)
+        self._take(lane, self._output(lane, delta, access, calls, message))
+
+    @rule(which=tasks, ids=st.lists(st.sampled_from(IDS), min_size=1, max_size=4, unique=True), last=st.booleans())
+    def write_what_the_observation_says(self, which: int, ids: list[str], last: bool) -> None:
+        """The ordinary course: tools, then states that rest on their results and on each other, then perhaps the end."""
+        lane = self._ready(which)
+        self._take(lane, StepOutput(tool_calls=(ToolCall(name="search", arguments={"q": "same"}),)))
+        self._observe(lane, ["new"])
+        cited = lane.model.observation[0]
+        delta = tuple(
+            Operation(
+                operation="add", id=id_, kind=StateKind.KNOWLEDGE, summary=self._token("s"), value=self._token("v"),
+                has_value=True, refs=(Ref(relation=Relation.DERIVES, target=cited),)
+                + tuple(Ref(relation=Relation.SUPPORTS, target=other) for other in ids if other != id_),
+            )
+            for id_ in ids
+        )  # fmt: skip
+        self._take(lane, StepOutput(delta=delta, message=self._token("done") if last else None))
+
+    @rule(which=tasks, n=places)
+    def look_back(self, which: int, n: int) -> None:
+        """Disclose what the index and then the relations lead to, as PSA means it."""
+        lane = self._ready(which)
+        self._take(lane, self._output(lane, [], [("past", n), ("cited", n)], (), None))
+        self._take(lane, self._output(lane, [], [("cited", n), ("request", n)], (), None))
+
+    @rule(which=tasks, kind=st.sampled_from(["empty", "both", "text", "broken"]), delta=deltas)
+    def put_out_what_cannot_be_taken(self, which: int, kind: str, delta: list[Any]) -> None:
+        lane = self._ready(which)
+        call = ToolCall(name="book", arguments={"n": self._token("x")})
+        match kind:
+            case "empty":
+                self._take(lane, StepOutput())
+            case "both":
+                self._take(lane, self._output(lane, delta, ["a"], (call,), "done"))
+            case "text":
+                self._take(lane, "I think that I should now book the hotel.")
+            case _:
+                self._take(lane, "<state_delta>")
+
+    @rule(which=tasks, contents=contents, other=st.booleans())
+    def observe(self, which: int, contents: list[str | None], other: bool) -> None:
+        lane = self._ready(which)
+        if not lane.model.pending:
+            self._take(lane, StepOutput(tool_calls=(ToolCall(name="search", arguments={"q": "same"}),)))
+        self._observe(lane, contents)
+        assert lane.answered is not None
+        result, answers, ids = lane.answered
+        request = self._request(lane)
+        assert request.observe(result, answers) == ids
+        if other:
+            changed = [ToolResult(call_id=a.call_id, content=f"{a.content} and more") for a in answers]
+            with pytest.raises(graphmem.NotPendingError):
+                request.observe(result, changed)
+
+    @rule(which=tasks)
+    def step_while_calls_are_pending(self, which: int) -> None:
+        lane = self._ready(which)
+        self._take(lane, StepOutput(tool_calls=(ToolCall(name="book", arguments={"q": "same"}),)))
+        request = self._request(lane)
+        with pytest.raises(graphmem.PendingCallsError):
+            request.step(request.status(), StepOutput(message="done"))
+        assert request.status().pending is not None
+
+    @rule(which=tasks, crash=st.booleans())
+    def repeat_the_last_step(self, which: int, crash: bool) -> None:
+        lane = self.lanes[which]
+        if crash:
+            self.crash()
+        if lane.last is None:
+            return
+        request, status, output, attempt, first = lane.last
+        again = request.step(status, output, attempt=attempt)
+        assert again.replayed
+        assert _answer(again) == _answer(first)
+        assert again.calls == first.calls
+
+    @rule(which=tasks)
+    def answer_a_stale_status(self, which: int) -> None:
+        lane = self.lanes[which]
+        if lane.old is None or lane.old.version == lane.model.version:
+            return
+        request = self._request(lane) if lane.model.open == lane.old.request else lane.last and lane.last[0]
+        if request is None or request.number != lane.old.request:
+            return
+        errors: tuple[type[Exception], ...] = (graphmem.StaleStatusError,)
+        errors += (graphmem.PendingCallsError,) if lane.model.pending else ()
+        errors += (graphmem.RequestClosedError,) if lane.model.open != lane.old.request else ()
+        with pytest.raises(errors):
+            request.step(lane.old, StepOutput(message=self._token("late")), attempt=uuid4().hex)
+
+    @rule()
+    def crash(self) -> None:
+        """Every handle is gone; a new process has only names."""
+        self.graph.close()
+        self.graph = self._connect()
+        for lane in self.lanes:
+            lane.request = lane.answered = None
+            if lane.last is not None:
+                ours = lane.last[0].number == lane.model.open
+                lane.last = (self._request(lane), *lane.last[1:]) if ours else None
+
+    @rule(which=tasks)
+    def open_what_is_open_or_resume_what_is_not(self, which: int) -> None:
+        lane = self.lanes[which]
+        task = self._task(lane)
+        if lane.model.open is not None:
+            with pytest.raises(graphmem.RequestOpenError):
+                task.request("another")
+        elif lane.model.texts:
+            with pytest.raises(graphmem.NoOpenRequestError):
+                task.open_request()
+        else:
+            with pytest.raises(graphmem.NotFoundError):
+                task.open_request()
+
+    # --- the store beside the model ----------------------------------------------------------------------------------
+
+    def _connect(self) -> graphmem.Graph:
+        at = self.environment
+        return graphmem.connect(at["GRAPHMEM_URI"], at.get("GRAPHMEM_USER"), at["GRAPHMEM_PASSWORD"], at.get("GRAPHMEM_DATABASE"))
+
+    def _token(self, word: str) -> str:
+        self.tokens += 1
+        return f"{word} tok{self.tokens}"
+
+    def _task(self, lane: Lane) -> graphmem.Task:
+        return self.graph.space(lane.space).task(lane.task)
+
+    def _request(self, lane: Lane) -> graphmem.Request:
+        if lane.request is None or lane.request.number != lane.model.open:
+            lane.request = self._task(lane).open_request()
+        return lane.request
+
+    def _ready(self, which: int) -> Lane:
+        """A lane with an open request and nothing pending."""
+        lane = self.lanes[which]
+        if lane.model.open is None:
+            text = self._token("q")
+            lane.model.begin(text)
+            lane.request = self._task(lane).request(text)
+            assert lane.request.number == lane.model.open
+            self._look(lane)
+        if lane.model.pending:
+            self._observe(lane, ["same", None, "new"])
+        return lane
+
+    def _output(self, lane: Lane, delta: list[Any], access: list[Any], calls: tuple[ToolCall, ...], message: str | None) -> StepOutput:
+        return StepOutput(
+            delta=tuple(self._operation(lane, *drawn) for drawn in delta),
+            access=tuple(Access(target=self._target(lane, t), reason="needed") for t in access),
+            tool_calls=calls,
+            message=message,
+        )
+
+    def _operation(self, lane: Lane, name: Any, target: Any, kind: Any, given: int, shape: Any, drawn: list[Any]) -> Operation:
+        return Operation(
+            operation=name,
+            id=self._target(lane, target),
+            kind=kind,
+            summary=self._token("s") if given & 1 else None,
+            value={"t": self._token("v"), "shape": shape} if given & 2 else None,
+            has_value=bool(given & 2),
+            refs=tuple(Ref(relation=r, target=self._target(lane, t)) for r, t in drawn) if given & 4 else None,
+        )
+
+    def _target(self, lane: Lane, drawn: Any) -> str:
+        if isinstance(drawn, str):
+            return drawn
+        kind, n = drawn
+        model = lane.model
+        pools = {
+            "state": list(model.states),
+            "past": sorted(model.historical()),
+            "raw": list(model.raws),
+            "cited": sorted(model.tool_refs()),
+            "request": [f"request:{k}" for k in range(1, len(model.texts) + 1)],
+        }
+        pool = pools[kind]
+        return pool[-1 - n % len(pool)] if pool else "ghost"
+
+    def _take(self, lane: Lane, output: StepOutput | str) -> None:
+        request = self._request(lane)
+        status = request.status(index_lines=lane.fold, index_tokens=None)
+        parsed = output if isinstance(output, StepOutput) else StepOutput(fault="not the protocol")
+        expected = lane.model.step(parsed)
+        attempt = uuid4().hex
+        result = request.step(status, output, attempt=attempt)
+        _check_result(result, expected, lane.model)
+        lane.old = status
+        lane.last = (request, status, parsed, attempt, result) if isinstance(output, StepOutput) else None
+        self._look(lane)
+
+    def _observe(self, lane: Lane, contents: list[str | None]) -> None:
+        request = self._request(lane)
+        pending = request.status().pending
+        assert pending is not None
+        drawn = (contents * 3)[: len(pending.calls)]
+        texts = [self._token("raw") if text == "new" else text for text in drawn]
+        answers = [ToolResult(call_id=call.id, content=text) for call, text in zip(pending.calls, texts, strict=True)]
+        ids = request.observe(pending, answers)
+        assert ids == lane.model.observe(texts)
+        lane.answered = (StepResult(step=pending.step, version=0, calls=pending.calls, p_b=pending.p_b), answers, ids)
+        self._look(lane)
+
+    def _look(self, lane: Lane) -> None:
+        lane.changed = True
+        if lane.model.open is not None:
+            compare(self._request(lane).status(index_lines=lane.fold, index_tokens=None), lane.model, lane.fold)
+
+    @invariant()
+    def every_task_shows_what_its_model_shows(self) -> None:
+        for lane in self.lanes:
+            if lane.model.open is not None:
+                whole, lane.changed = lane.changed, False
+                lines = 200 if whole else lane.fold
+                compare(self._request(lane).status(index_lines=lines, index_tokens=None), lane.model, lines)
+
+
+def _answer(result: StepResult) -> tuple[Any, ...]:
+    return (result.step, set(result.added), set(result.updated), set(result.removed), set(result.disclosed), result.message)
+
+
+def _check_result(result: StepResult, expected: Outcome, model: ModelTask) -> None:
+    assert (result.refused is not None) == expected.refused
+    assert counted(reason.what for reason in result.rejected) == counted(expected.rejected)
+    assert frozenset(result.added) == expected.added
+    assert frozenset(result.updated) - frozenset(result.removed) == expected.updated
+    assert frozenset(result.removed) == expected.removed
+    assert result.disclosed == expected.disclosed
+    assert result.finished == expected.finished
+    assert (result.version, result.replayed) == (model.version, False)
+    assert [(call.name, call.arguments) for call in result.calls] == [(call.name, call.arguments) for call in model.pending]
+
+
+def compare(status: Status, model: ModelTask, lines: int) -> None:
+    """The status is what the paper's sets say, field by field and in its text."""
+    assert (status.version, status.request, status.query) == (model.version, model.open, model.texts[-1])
+    _compare_index(status, model, lines)
+    active = model.active()
+    assert [(state.id, state.kind) for state in status.active] == [(n.id, getattr(n, "kind", None)) for n in active]
+    for shown, node in zip(status.active, active, strict=True):
+        assert sorted((r.id, r.relation.value, r.incoming) for r in shown.related) == sorted(model.neighbours(node))
+        assert shown.own == (isinstance(node, ModelState) and node.request == model.open)
+        if isinstance(node, ModelState):
+            assert shown.request == node.request
+            assert (shown.summary, json.dumps(shown.value)) == (node.summary, json.dumps(node.value))
+    seen = [(o.id, o.tool, o.arguments, o.content) for o in status.observation]
+    assert seen == [(r.id, r.tool, r.arguments, r.content) for r in (model.raws[i] for i in model.observation)]
+    assert bool(status.reasons) == bool(model.rejected or model.refused)
+    if not model.refused:
+        assert counted(reason.what for reason in status.reasons) == counted(model.rejected)
+    pending = status.pending
+    assert (pending.step if pending else 0) == (model.pending_step if model.pending else 0)
+    assert [c.name for c in (pending.calls if pending else ())] == [c.name for c in model.pending]
+    _compare_text(status, model)
+
+
+def _compare_index(status: Status, model: ModelTask, lines: int) -> None:
+    index, newest = model.index(), model.newest(lines)
+    for entry in status.index:
+        whole = entry.request in model.unfolded
+        wanted = index[entry.request] if whole else [s for s in newest if s.request == entry.request]
+        assert [(line.id, line.summary) for line in entry.states] == [(s.id, s.summary) for s in wanted]
+        assert entry.text == model.texts[entry.request - 1]
+        assert entry.cut == (len(wanted) < len(index[entry.request]))
+    shown = [entry.request for entry in status.index]
+    assert len(shown) == len(set(shown))
+    # What is folded away is whole requests, the oldest ones, and said; a request without states stands in the index.
+    missing = set(index) - set(shown)
+    assert missing <= set(range(1, status.history.folded_to + 1))
+    assert missing.isdisjoint(s.request for s in newest)
+    assert not missing or len(newest) < len(model.historical())
+
+
+def _compare_text(status: Status, model: ModelTask) -> None:
+    visible = [model.texts[-1], *(line.summary for entry in status.index for line in entry.states)]
+    visible += [entry.text for entry in status.index]
+    for node in model.active():
+        visible += [node.summary, json.dumps(node.value)] if isinstance(node, ModelState) else [node.content or ""]
+    visible += [model.raws[i].content or "" for i in model.observation]
+    assert set(TOKEN.findall(status.text())) == set(TOKEN.findall("\n".join(visible)))
+
+
+def test_random_runs_show_and_store_what_the_sets_of_the_paper_say(graph: graphmem.Graph, server_env: Mapping[str, str]) -> None:
+    assert graph.connection.database  # opened, so that the schema is in place
+    more = int(os.environ.get("GRAPHMEM_EXAMPLES", "0"))
+    machine = type("Machine", (FlowMachine,), {"environment": server_env})
+    profile = settings(
+        max_examples=more or 40,
+        stateful_step_count=25,
+        derandomize=not more,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=bool(more),
+    )
+    run_state_machine_as_test(machine, settings=profile)

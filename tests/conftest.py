@@ -1,0 +1,73 @@
+"""A real server for every test that touches the graph, and a space of its own for each.
+
+`--neo4j=embedded` (the default) starts one in a folder of this run and ends it; `--neo4j=URI` uses a server that is up,
+with GRAPHMEM_PASSWORD. A server that cannot be had is an error, never a skip.
+"""
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from uuid import uuid4
+
+import pytest
+
+import graphmem
+from graphmem import server
+from graphmem.store import Connection, init
+
+_ERASE = "MATCH (n {space: $p.space}) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 1000 ROWS"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--neo4j", default="embedded", help="embedded, or the URI of a server (GRAPHMEM_PASSWORD)")
+
+
+@pytest.fixture(scope="session")
+def server_env(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
+    """The GRAPHMEM_* variables of the server under test, for this process and others."""
+    where = str(request.config.getoption("--neo4j"))
+    if where != "embedded":
+        yield {"GRAPHMEM_URI": where, "GRAPHMEM_USER": "neo4j", "GRAPHMEM_PASSWORD": os.environ["GRAPHMEM_PASSWORD"]}
+        return
+    with server.running(home=tmp_path_factory.mktemp("server"), durable=False) as up:
+        yield {"GRAPHMEM_URI": up.uri, "GRAPHMEM_USER": up.user, "GRAPHMEM_PASSWORD": up.password}
+
+
+@pytest.fixture(scope="session")
+def connection(server_env: Mapping[str, str]) -> Iterator[Connection]:
+    """A connection to the server under test, with the schema in place."""
+    opened = Connection(
+        server_env["GRAPHMEM_URI"], user=server_env["GRAPHMEM_USER"], password=server_env["GRAPHMEM_PASSWORD"]
+    )
+    init(opened)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def graph(connection: Connection, server_env: Mapping[str, str]) -> Iterator[graphmem.Graph]:
+    """An open graph on the server under test."""
+    with graphmem.connect(
+        connection.uri, server_env["GRAPHMEM_USER"], server_env["GRAPHMEM_PASSWORD"], connection.database
+    ) as opened:
+        yield opened
+
+
+@pytest.fixture
+def space(graph: graphmem.Graph, connection: Connection) -> Iterator[graphmem.Space]:
+    """A space of this test's own; erased afterwards, and nothing else is."""
+    name = f"test-{uuid4().hex[:12]}"
+    yield graph.space(name)
+    connection.run("tests/erase", _ERASE, {"space": name})
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings_of_our_own_statements() -> Iterator[None]:
+    """A notification of the server about one of our statements fails the test that ran it."""
+    records: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: records.append(record.getMessage())  # type: ignore[method-assign]  # a collecting handler
+    logging.getLogger("graphmem").addHandler(handler)
+    yield
+    logging.getLogger("graphmem").removeHandler(handler)
+    assert not records
