@@ -30,7 +30,9 @@ class Graph:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -122,7 +124,9 @@ def open_connection(
     if password is None:
         raise InvalidValueError(f"no password for {uri}: set GRAPHMEM_PASSWORD, or pass password= to connect")
     user = user or os.environ.get("GRAPHMEM_USER") or "neo4j"
-    return Connection(uri, user=user, password=password, database=database, timeout_seconds=timeout_seconds, trace=trace)
+    return Connection(
+        uri, user=user, password=password, database=database, timeout_seconds=timeout_seconds, trace=trace
+    )
 
 
 def _embedded(database: str, timeout_seconds: float, trace: Trace | None) -> Connection:
@@ -136,5 +140,10 @@ def _embedded(database: str, timeout_seconds: float, trace: Trace | None) -> Con
             command="graphmem up",
         )
     return Connection(
-        found.uri, user=found.user, password=found.password, database=database, timeout_seconds=timeout_seconds, trace=trace
+        found.uri,
+        user=found.user,
+        password=found.password,
+        database=database,
+        timeout_seconds=timeout_seconds,
+        trace=trace,
     )

@@ -12,11 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias, Union
+from typing import Final, TypeAlias
 
 from graphmem.errors import InvalidValueError, LimitError
 
-Json: TypeAlias = Union[None, bool, int, float, str, Sequence["Json"], Mapping[str, "Json"]]
+Json: TypeAlias = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 
 
 class StateKind(StrEnum):
@@ -117,20 +117,27 @@ def check_text(what: str, text: str, *, max_bytes: int) -> str:
         raise InvalidValueError(f"{what}: {fault}; remove or replace it")
     size = len(text.encode())
     if size > max_bytes:
-        raise LimitError(f"{what} has {size:,} bytes; the limit is {max_bytes:,}. Shorten it, or raise it in graphmem.Limits")
+        raise LimitError(
+            f"{what} has {size:,} bytes; the limit is {max_bytes:,}. Shorten it, or raise it in graphmem.Limits"
+        )
     return text
 
 
-def value_fault(value: object, *, path: str = "value") -> str | None:
+def value_fault(value: object, *, path: str = "value", levels: int = 100) -> str | None:
     """Why a value cannot be stored as JSON; None when it can.
 
-    Integers are limited to 64 bits, numbers to finite ones, keys to strings, texts as by `text_fault`.
+    Integers are limited to 64 bits, numbers to finite ones, keys to strings, nesting to `levels`, texts as by
+    `text_fault`.
     """
+    if levels < 0:
+        return "it is nested too deeply; flatten it"
     match value:
         case None | bool():
             return None
         case int():
-            return None if -_INT64 <= value < _INT64 else f"{path}: {value} does not fit in 64 bits; write it as a text"
+            return (
+                None if -_INT64 <= value < _INT64 else f"{path}: an integer does not fit in 64 bits; write it as a text"
+            )
         case float():
             return None if math.isfinite(value) else f"{path}: {value} is not a finite number"
         case str():
@@ -140,12 +147,13 @@ def value_fault(value: object, *, path: str = "value") -> str | None:
             for key, item in value.items():
                 if not isinstance(key, str):
                     return f"{path}: the key {key!r} is not a text"
-                fault = value_fault(key, path=f"{path} key") or value_fault(item, path=f"{path}.{key}")
+                fault = text_fault(key) or value_fault(item, path=f"{path}.{key}", levels=levels - 1)
                 if fault is not None:
                     return fault
             return None
         case Sequence() if not isinstance(value, bytes | bytearray):
-            return next((f for i, item in enumerate(value) if (f := value_fault(item, path=f"{path}[{i}]"))), None)
+            faults = (value_fault(item, path=f"{path}[{i}]", levels=levels - 1) for i, item in enumerate(value))
+            return next((fault for fault in faults if fault is not None), None)
         case _:
             return f"{path}: {type(value).__name__} is not JSON"
 

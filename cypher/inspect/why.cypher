@@ -46,14 +46,14 @@ CALL (outs) {
 }
 CALL (t, lineage) {
   MATCH (f:State {key: lineage})
-  MATCH (f)<-[:SUPPORTS]-(g:State)
-  WHERE g.task = t.key AND g.id <> f.id
-  RETURN collect(g)[0..200] AS givers
+  MATCH (f)<-[:SUPPORTS]-(h:State)
+  WHERE h.task = t.key AND h.id <> f.id
+  RETURN collect(h)[0..200] AS givers
 }
 CALL (t, givers) {
-  UNWIND givers AS g
-  MATCH (l:State {live_key: t.key + '/state:' + g.id})
-  WITH l, g WHERE l.lineage = g.lineage AND coalesce(l.refs_at, l.key) = g.key
+  UNWIND givers AS h
+  MATCH (l:State {live_key: t.key + '/state:' + h.id})
+  WITH l, h WHERE l.lineage = h.lineage AND coalesce(l.refs_at, l.key) = h.key
   WITH l ORDER BY l.from_step, l.id LIMIT 50
   RETURN collect({id: l.id, lineage: l.lineage}) AS supporters
 }

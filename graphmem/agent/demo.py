@@ -269,7 +269,8 @@ def summary(report: DemoReport) -> list[str]:
         f"{report.requests} requests, {len(report.steps)} model steps, {report.states} states in view, "
         f"{report.raw_results} raw results, {report.seconds:.1f} s",
         f"prompts: {report.tokens_shown:,} {kind} shown, {report.tokens_full:,} with the full history; "
-        f"with system messages and outputs {report.total_shown:,} against {report.total_full:,} ({abs(change):.0%} {'more' if change > 0 else 'fewer'})",
+        f"with system messages and outputs {report.total_shown:,} against {report.total_full:,} "
+        f"({abs(change):.0%} {'more' if change > 0 else 'fewer'})",
         "the full history holds calls, results and messages only, and is counted for the steps that act",
         "",
         "Look at it:",

@@ -74,8 +74,8 @@ def retimed(see: Seen) -> Generator[Said, Seen, None]:
             derives=["e19-flight-out-retimed", "e6-booking-a", *see.raw],
         ),
         message=f"{now['flight']} now leaves at {now['departs']} instead of {out['departs']} and lands at "
-        f"{now['arrives']}; the flight back is unchanged. Only changes of more than {minutes} minutes may be rebooked free of charge. "
-        f"The room is ready at {ready}; leave your luggage at the desk until then.",
+        f"{now['arrives']}; the flight back is unchanged. Only changes of more than {minutes} minutes may be rebooked "
+        f"free of charge. The room is ready at {ready}; leave your luggage at the desk until then.",
     )
 
 

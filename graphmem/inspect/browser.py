@@ -13,8 +13,6 @@ reads the link before it is used, such as another user of this machine in the co
 import html
 import json
 import threading
-import webbrowser
-from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path

@@ -78,7 +78,9 @@ def _state(row: Row) -> ActiveState:
     more: dict[str, int] = {}
     for name in row["rest"]:
         more[name] = more.get(name, 0) + 1
-    related = tuple(Related(id=r["id"], relation=Relation(r["type"].lower()), incoming=r["incoming"]) for r in row["related"])
+    related = tuple(
+        Related(id=r["id"], relation=Relation(r["type"].lower()), incoming=r["incoming"]) for r in row["related"]
+    )
     raw = row["kind"] is None
     return ActiveState(
         id=node["id"],

@@ -7,6 +7,7 @@ Invariant: each check that failed says what to do about it.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 from graphmem.errors import GraphmemError, ServerUnreachableError
@@ -36,6 +37,7 @@ def examine(
     connect: Callable[[], Connection],
     *,
     embedded: bool = True,
+    home: Path | None = None,
     space: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Iterator[Check]:
@@ -45,7 +47,7 @@ def examine(
     """
     if embedded:
         yield _java()
-        yield _embedded()
+        yield _embedded(home)
     try:
         connection = connect()
     except GraphmemError as error:
@@ -66,7 +68,9 @@ def _database(connection: Connection, space: str | None, progress: Callable[[str
         why = "the server is down" if isinstance(error, ServerUnreachableError) else "the database cannot be read"
         yield from _skipped(why, "schema", "indexes", "audit")
         return
-    yield Check(name="server", verdict="ok", what=f"Neo4j {found['server']} at {connection.uri}, database {connection.database}")
+    yield Check(
+        name="server", verdict="ok", what=f"Neo4j {found['server']} at {connection.uri}, database {connection.database}"
+    )
     try:
         yield Check(name="schema", verdict="ok", what=f"version {schema_version(connection)}")
     except GraphmemError as error:
@@ -86,11 +90,11 @@ def _java() -> Check:
         return _wrong("java", error)
 
 
-def _embedded() -> Check:
+def _embedded(home: Path | None) -> Check:
     from graphmem import server
 
     try:
-        found = server.status()
+        found = server.status(home)
     except GraphmemError as error:
         return _wrong("embedded server", error)
     if found.state == "running":
@@ -102,7 +106,9 @@ def _embedded() -> Check:
             what=f"its process runs in {found.home} but does not answer; its log is {found.log}",
             command="graphmem server logs",
         )
-    return Check(name="embedded server", verdict="wrong", what=f"not up (its folder is {found.home})", command="graphmem up")
+    return Check(
+        name="embedded server", verdict="wrong", what=f"not up (its folder is {found.home})", command="graphmem up"
+    )
 
 
 def _indexes(connection: Connection) -> Iterator[Check]:
@@ -112,8 +118,17 @@ def _indexes(connection: Connection) -> Iterator[Check]:
     waiting = [name for name in wanted if states.get(name) == "POPULATING"]
     failed = [name for name in wanted if states.get(name) not in (None, "ONLINE", "POPULATING")]
     for name in missing + failed:
-        what = f"{name} is missing" if name in missing else f"{name} is {states[name]}; drop it first: DROP INDEX {name} IF EXISTS"
-        yield Check(name="indexes", verdict="wrong", what=f"{what}. Run this in Neo4j Browser", command=wanted[name])
+        what = (
+            f"{name} is missing"
+            if name in missing
+            else f"{name} is {states[name]}; drop it first: DROP INDEX {name} IF EXISTS"
+        )
+        yield Check(
+            name="indexes",
+            verdict="wrong",
+            what=f"{what}. Run the statement below in Neo4j Browser",
+            command=wanted[name],
+        )
     if waiting:
         what = f"{', '.join(waiting)} still being filled"
         yield Check(name="indexes", verdict="wrong", what=what, command="graphmem init")

@@ -78,7 +78,9 @@ def run_named(reader: Reader, name: str, params: Mapping[str, Json]) -> Table:
     """
     found = inspect_query(name)
     rows = reader.read(found, parameters(found, params))
-    return Table(columns=found.returns, rows=tuple(tuple(plain(row[column]) for column in found.returns) for row in rows))
+    return Table(
+        columns=found.returns, rows=tuple(tuple(plain(row[column]) for column in found.returns) for row in rows)
+    )
 
 
 def inspect_query(name: str) -> Query:

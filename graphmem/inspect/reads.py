@@ -85,7 +85,9 @@ def log(
     Raises:
         NotFoundError: there is no such task or request.
     """
-    rows = reader.read(query("inspect/log"), task_params(space, task, request=request, first=first, last=last, limit=limit))
+    rows = reader.read(
+        query("inspect/log"), task_params(space, task, request=request, first=first, last=last, limit=limit)
+    )
     if not rows:
         require_task(reader, space, task, request=request)
     return tuple(_log_line(row) for row in rows)

@@ -78,7 +78,9 @@ def _first_places(known: Mapping[str, Row], top: str) -> dict[str, Place | None]
     return places
 
 
-def _node(known: Mapping[str, Row], places: Mapping[str, Place | None], lineage: str, *, place: Place | None) -> Reasoned:
+def _node(
+    known: Mapping[str, Row], places: Mapping[str, Place | None], lineage: str, *, place: Place | None
+) -> Reasoned:
     row = known[lineage]
     again = places[lineage] != place
     edges = [] if again else _edges(row)
@@ -90,7 +92,9 @@ def _node(known: Mapping[str, Row], places: Mapping[str, Place | None], lineage:
         incoming=by is not None and by.incoming,
         evidence=() if again else tuple(_evidence(ref) for ref in row["refs"] if "tool" in ref),
         below=tuple(
-            _node(known, places, edge.lineage, place=(lineage, i)) for i, edge in enumerate(edges) if edge.lineage in known
+            _node(known, places, edge.lineage, place=(lineage, i))
+            for i, edge in enumerate(edges)
+            if edge.lineage in known
         ),
         again=again and bool(row["refs"] or row["supporters"]),
         more=any(edge.lineage not in known for edge in edges),

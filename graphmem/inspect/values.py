@@ -147,7 +147,9 @@ class Disclosure(Value):
         state = None if self.state is None else self.state.to_dict()
         if state is not None:
             del state["version"], state["own"]
-        plain: dict[str, Any] = {name: getattr(self, name) for name in ("target", "request", "accepted", "reason", "already")}
+        plain: dict[str, Any] = {
+            name: getattr(self, name) for name in ("target", "request", "accepted", "reason", "already")
+        }
         return plain | {"state": state, "lines": [line.to_dict() for line in self.lines]}
 
 
@@ -220,4 +222,3 @@ class Finding(Value):
 
     def __str__(self) -> str:
         return f"{self.key}: {self.what}"
-

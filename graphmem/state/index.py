@@ -69,13 +69,17 @@ def fold(
         first = lowest
     dropped = newest_first[len(shown)].request if len(shown) < len(newest_first) else None
     entries = [
-        _entry(heading, [line for line in reversed(shown) if line.request == heading.number], cut=heading.number == dropped)
+        _entry(
+            heading, [line for line in reversed(shown) if line.request == heading.number], cut=heading.number == dropped
+        )
         for heading in headings
         if heading.number >= first
     ]
     visible = tuple(entry for entry in entries if entry.states or not entry.abandoned)
     complete = {entry.request for entry in visible if not entry.cut}
-    asked = tuple(_entry(heading, list(heading.states), cut=False) for heading in unfolded if heading.number not in complete)
+    asked = tuple(
+        _entry(heading, list(heading.states), cut=False) for heading in unfolded if heading.number not in complete
+    )
     return Index(
         entries=tuple(e for e in visible if e.request not in {a.request for a in asked}) + asked,
         folded_to=first - 1,

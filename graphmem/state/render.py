@@ -25,7 +25,9 @@ def _contained(tag: str, text: str) -> str:
     return text.replace(f"</{tag}>", f"<\\/{tag}>")
 
 
-def agent_status(index: Index | None, active: Sequence[ActiveState], reasons: Sequence[Reason], pending: Sequence[ToolCall]) -> str:
+def agent_status(
+    index: Index | None, active: Sequence[ActiveState], reasons: Sequence[Reason], pending: Sequence[ToolCall]
+) -> str:
     """The agent_status block. Without PSA there is no index."""
     parts = [] if index is None else [f"Historical State Index:\n{_list(_index_lines(index))}"]
     parts.append(f"Active State:\n{_list(_state_line(state) for state in active)}")
@@ -52,7 +54,9 @@ def _index_lines(index: Index) -> Iterable[str]:
 
 def _entry_line(entry: IndexEntry) -> str:
     head = {"user_query": entry.text, "query_id": entry.request}
-    marks = {name: True for name, is_set in (("abandoned", entry.abandoned), ("older_states_folded", entry.cut)) if is_set}
+    marks = {
+        name: True for name, is_set in (("abandoned", entry.abandoned), ("older_states_folded", entry.cut)) if is_set
+    }
     states = ",\n".join(json_text({"state_id": line.id, "summary": line.summary}) for line in entry.states)
     body = f"[\n{states}\n]" if states else "[]"
     return f'{json_text(head | marks)[:-1]},"states":{body}}}'
@@ -77,5 +81,6 @@ def _related(related: Related) -> dict[str, str]:
 def observation_text(observations: Sequence[Observation]) -> str:
     """The latest observation: each raw result verbatim below a line with its id, tool and arguments."""
     return "\n".join(
-        f"[{o.id}] {o.tool} {json_text(o.arguments)}\n{UNKNOWN_OUTCOME if o.content is None else o.content}" for o in observations
+        f"[{o.id}] {o.tool} {json_text(o.arguments)}\n{UNKNOWN_OUTCOME if o.content is None else o.content}"
+        for o in observations
     )

@@ -175,12 +175,15 @@ def _valid_operations(delta: tuple[Operation, ...], view: View, reasons: list[Re
         new = {
             i: why
             for i, op in enumerate(delta)
-            if i not in found and (why := _refs_fault(op, view, added=added, removed=removed, adds=set(first_add))) is not None
+            if i not in found
+            and (why := _refs_fault(op, view, added=added, removed=removed, adds=set(first_add))) is not None
         }
         if not new:
             break
         found |= new
-    reasons += [Reason(what=f"{op.operation} {op.id}".strip(), why=found[i]) for i, op in enumerate(delta) if i in found]
+    reasons += [
+        Reason(what=f"{op.operation} {op.id}".strip(), why=found[i]) for i, op in enumerate(delta) if i in found
+    ]
     return [op for i, op in enumerate(delta) if i not in found]
 
 
@@ -297,7 +300,11 @@ def _access_fault(access: Access, view: View) -> str | None:
     if not view.psa:
         return "this task runs without access to history: every state is in the Active State already"
     if target.startswith("request:"):
-        return None if _request_number(target) in view.headings else f"there is no earlier {target} in the Historical State Index"
+        return (
+            None
+            if _request_number(target) in view.headings
+            else f"there is no earlier {target} in the Historical State Index"
+        )
     if target in view.own:
         return f"{target} is in the Active State already"
     if target in view.historical or target in view.tool_refs or target in view.disclosed:

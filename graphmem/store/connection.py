@@ -31,7 +31,10 @@ Trace = Callable[[str, int, float], None]
 Check = Callable[[Row], None]
 
 _SCHEMES: Final = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
-_READ_ONLY: Final = ("Neo.ClientError.General.ForbiddenOnReadOnlyDatabase", "Neo.ClientError.General.WriteOnReadOnlyAccessDatabase")
+_READ_ONLY: Final = (
+    "Neo.ClientError.General.ForbiddenOnReadOnlyDatabase",
+    "Neo.ClientError.General.WriteOnReadOnlyAccessDatabase",
+)
 _RETRY_SECONDS: Final = 3.0
 _FIRST_RETRY_SECONDS: Final = 0.02
 
@@ -55,7 +58,9 @@ class Connection:
         trace: Trace | None = None,
     ) -> None:
         if urlsplit(uri).scheme not in _SCHEMES:
-            raise InvalidValueError(f"{_without_login(uri)} is not a Neo4j URI: it begins with {', '.join(s + '://' for s in _SCHEMES)}")
+            raise InvalidValueError(
+                f"{_without_login(uri)} is not a Neo4j URI: it begins with {', '.join(s + '://' for s in _SCHEMES)}"
+            )
         self.uri = _without_login(uri)
         self.user = user
         self.database = database
@@ -194,7 +199,9 @@ class Connection:
             case exceptions.ClientError() if code in _READ_ONLY:
                 return _ReadOnlyDatabase(f"{at} refuses writes")
             case exceptions.ClientError() if code == "Neo.ClientError.Database.DatabaseNotFound":
-                return DatabaseMissingError(f"{self.uri} has no database {self.database!r}. Set GRAPHMEM_DATABASE to one that it has.")
+                return DatabaseMissingError(
+                    f"{self.uri} has no database {self.database!r}. Set GRAPHMEM_DATABASE to one that it has."
+                )
             case exceptions.Neo4jError() if "Timedout" in code or "Timeout" in code or "OutOfMemory" in code:
                 return QueryTimeoutError(f"{at} gave up: {error.message}. Ask for less, or raise timeout_seconds.")
             case exceptions.ServiceUnavailable() | exceptions.SessionExpired() | OSError():

@@ -17,7 +17,9 @@ from graphmem.vocabulary import digest
 
 _OLDEST: Final = (5, 26)
 _LOCK_SCHEMA: Final = "MERGE (s:Schema {key: 'graphmem'}) ON CREATE SET s.space = '', s.name = 'graphmem' SET s.lock = true RETURN coalesce(s.checksums, []) AS checksums"
-_RECORD: Final = "MATCH (s:Schema {key: 'graphmem'}) SET s.checksums = $p.checksums, s.version = size($p.checksums), s.lock = null"
+_RECORD: Final = (
+    "MATCH (s:Schema {key: 'graphmem'}) SET s.checksums = $p.checksums, s.version = size($p.checksums), s.lock = null"
+)
 _AWAIT: Final = "CALL db.awaitIndexes(300)"
 
 
@@ -46,8 +48,14 @@ def schema_version(connection: Connection) -> int:
     ours = chain(migrations())
     _check_chain(connection, checksums, ours)
     if len(checksums) < len(ours):
-        what = "has no graphmem schema yet" if not checksums else f"has schema {len(checksums)}, this graphmem needs {len(ours)}"
-        raise SchemaError(f"{connection.uri} (database {connection.database}) {what}. Run `graphmem init`.", command="graphmem init")
+        what = (
+            "has no graphmem schema yet"
+            if not checksums
+            else f"has schema {len(checksums)}, this graphmem needs {len(ours)}"
+        )
+        raise SchemaError(
+            f"{connection.uri} (database {connection.database}) {what}. Run `graphmem init`.", command="graphmem init"
+        )
     return len(checksums)
 
 
@@ -84,7 +92,9 @@ def _recorded(connection: Connection) -> list[str]:
     row: dict[str, Any] = connection.read(query("schema/read_schema"), {})[0]
     version = tuple(int(part) for part in re.findall(r"\d+", row["server"])[:2])
     if version < _OLDEST:
-        raise ServerVersionError(f"{connection.uri} runs Neo4j {row['server']}; graphmem needs 5.26 or later. Upgrade the server.")
+        raise ServerVersionError(
+            f"{connection.uri} runs Neo4j {row['server']}; graphmem needs 5.26 or later. Upgrade the server."
+        )
     return list(row["checksums"] or [])
 
 

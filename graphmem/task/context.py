@@ -63,5 +63,7 @@ class Context:
             id=self.text(operation.id),
             summary=None if operation.summary is None else self.text(operation.summary),
             value=self.value(operation.value),
-            refs=None if operation.refs is None else tuple(replace(r, target=self.text(r.target)) for r in operation.refs),
+            refs=None
+            if operation.refs is None
+            else tuple(replace(r, target=self.text(r.target)) for r in operation.refs),
         )

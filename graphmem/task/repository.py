@@ -102,7 +102,9 @@ class Repository:
         rows = self._connection.read(query("task/read_task"), self._p())
         return Cursor(**{name: rows[0][name] for name in Cursor.__slots__}) if rows else None
 
-    def open_request(self, text: str, *, attempt: str, author: str, psa: bool | None, isu: bool | None, roots: tuple[str, str]) -> Opened:
+    def open_request(
+        self, text: str, *, attempt: str, author: str, psa: bool | None, isu: bool | None, roots: tuple[str, str]
+    ) -> Opened:
         """Open the next request, and make the task when it is new."""
         row = self._connection.write(
             query("task/open_request"),
@@ -119,7 +121,11 @@ class Repository:
             ),
         )
         return Opened(
-            verdict=row["verdict"], number=row["number"] or 0, text=row["text"] or "", psa=bool(row["psa"]), isu=bool(row["isu"])
+            verdict=row["verdict"],
+            number=row["number"] or 0,
+            text=row["text"] or "",
+            psa=bool(row["psa"]),
+            isu=bool(row["isu"]),
         )
 
     def status(self, request: int, *, psa: bool, lines: int) -> Reading | None:
@@ -208,7 +214,15 @@ class Repository:
                 return verdict, None
 
     def observe(
-        self, pending: PendingCalls, *, attempt: str, author: str, node: str, content: str, name: str, results: Sequence[Row]
+        self,
+        pending: PendingCalls,
+        *,
+        attempt: str,
+        author: str,
+        node: str,
+        content: str,
+        name: str,
+        results: Sequence[Row],
     ) -> Row:
         """Take the results of pending calls. The row of the statement, with its verdict."""
 
@@ -344,7 +358,10 @@ def _reading(row: Row, request: int, locked: bool) -> Reading:
 
 def _unfolded(head: Row) -> Heading:
     return Heading(
-        number=head["number"], text=head["text"], abandoned=head["abandoned"], states=tuple(Line(**s) for s in head["states"])
+        number=head["number"],
+        text=head["text"],
+        abandoned=head["abandoned"],
+        states=tuple(Line(**s) for s in head["states"]),
     )
 
 

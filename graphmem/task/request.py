@@ -37,7 +37,9 @@ class Request:
     `task.open_request()`.
     """
 
-    def __init__(self, repository: Repository, context: Context, *, number: int, text: str, psa: bool, isu: bool) -> None:
+    def __init__(
+        self, repository: Repository, context: Context, *, number: int, text: str, psa: bool, isu: bool
+    ) -> None:
         self._repository = repository
         self._context = context
         self.number = number
@@ -51,7 +53,9 @@ class Request:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         return None
 
     def status(self, *, index_tokens: int | None = 8_000, index_lines: int = 200) -> Status:
@@ -165,7 +169,12 @@ class Request:
         pending = calls.pending if isinstance(calls, StepResult) else calls
         ordered = _ordered(pending, results)
         limits = self._context.limits
-        texts = [None if r.content is None else check_text(f"the result of {r.call_id}", r.content, max_bytes=limits.result_bytes) for r in ordered]
+        texts = [
+            None
+            if r.content is None
+            else check_text(f"the result of {r.call_id}", r.content, max_bytes=limits.result_bytes)
+            for r in ordered
+        ]
         contents = [None if text is None else self._context.text(text) for text in texts]
         stored = self._context.calls(pending.calls)
         content = content_hash(stored, contents)
@@ -233,20 +242,30 @@ class Request:
                     "ToolResult.unknown(call_id) where nobody knows."
                 )
             case "abandoned":
-                raise AbandonedAttemptError(f"{self!r}: this attempt belongs to a step that a revise left behind; use another key")
+                raise AbandonedAttemptError(
+                    f"{self!r}: this attempt belongs to a step that a revise left behind; use another key"
+                )
             case _:
                 raise self._closed()
 
     def _stale(self) -> StaleStatusError:
-        return StaleStatusError(f"{self!r}: the task has moved on since this status was read. Nothing was written; read it again.")
+        return StaleStatusError(
+            f"{self!r}: the task has moved on since this status was read. Nothing was written; read it again."
+        )
 
     def _closed(self) -> RequestClosedError:
-        return RequestClosedError(f"{self!r} is not open any more. task.open_request() gives the open one, task.request(text) opens the next.")
+        return RequestClosedError(
+            f"{self!r} is not open any more. task.open_request() gives the open one, task.request(text) opens the next."
+        )
 
     def _not_pending(self, verdict: str, step: int) -> NotPendingError:
         if verdict == "replay":
-            return NotPendingError(f"{self!r}: the calls of step {step} were answered with other results before; those stand.")
-        return NotPendingError(f"{self!r}: the calls of step {step} do not wait for results. request.status().pending shows what does.")
+            return NotPendingError(
+                f"{self!r}: the calls of step {step} were answered with other results before; those stand."
+            )
+        return NotPendingError(
+            f"{self!r}: the calls of step {step} do not wait for results. request.status().pending shows what does."
+        )
 
 
 def _parsed(output: str | StepOutput, strict: bool, context: Context) -> StepOutput:
@@ -293,7 +312,10 @@ def _ordered(pending: PendingCalls, results: Sequence[ToolResult]) -> list[ToolR
         raise InvalidValueError("two results name the same call; give one result for each call id")
     extra, missing = sorted(set(given) - set(wanted)), [id_ for id_ in wanted if id_ not in given]
     if extra or missing:
-        parts = [f"no result for {', '.join(missing)}" if missing else "", f"no such call: {', '.join(extra)}" if extra else ""]
+        parts = [
+            f"no result for {', '.join(missing)}" if missing else "",
+            f"no such call: {', '.join(extra)}" if extra else "",
+        ]
         raise InvalidValueError(
             f"{'; '.join(part for part in parts if part)}. Every call needs one result; ToolResult.unknown(call_id) where nobody knows."
         )

@@ -5,7 +5,13 @@ A handle reads nothing when it is made and holds nothing of the run.
 
 from uuid import uuid4
 
-from graphmem.errors import AbandonedAttemptError, InvalidValueError, NoOpenRequestError, NotFoundError, RequestOpenError
+from graphmem.errors import (
+    AbandonedAttemptError,
+    InvalidValueError,
+    NoOpenRequestError,
+    NotFoundError,
+    RequestOpenError,
+)
 from graphmem.task.context import Context
 from graphmem.task.repository import Repository
 from graphmem.task.request import Request
@@ -20,7 +26,9 @@ class Task:
     one artifact `response-k` of each final response. None takes what the task has, and both on for a new one.
     """
 
-    def __init__(self, context: Context, space: str, name: str, *, psa: bool | None = None, isu: bool | None = None) -> None:
+    def __init__(
+        self, context: Context, space: str, name: str, *, psa: bool | None = None, isu: bool | None = None
+    ) -> None:
         self.space = check_name("space", space)
         self.name = check_name("task", name)
         self._context = context
@@ -57,9 +65,13 @@ class Task:
                     f"{self!r}: request {opened.number} is open. task.open_request() resumes it; a message finishes it."
                 )
             case "options":
-                raise InvalidValueError(f"{self!r} was made with psa={opened.psa}, isu={opened.isu}; a task keeps them for life")
+                raise InvalidValueError(
+                    f"{self!r} was made with psa={opened.psa}, isu={opened.isu}; a task keeps them for life"
+                )
             case "abandoned":
-                raise AbandonedAttemptError(f"{self!r}: this attempt belongs to a step that a revise left behind; use another key")
+                raise AbandonedAttemptError(
+                    f"{self!r}: this attempt belongs to a step that a revise left behind; use another key"
+                )
         return self._handle(opened.number, opened.text, psa=opened.psa, isu=opened.isu)
 
     def open_request(self) -> Request:

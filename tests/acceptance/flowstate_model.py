@@ -260,11 +260,6 @@ class ModelTask:
         self.pending, self.observation = (), tuple(ids)
         return self.observation
 
-    def newest(self, lines: int) -> list[ModelState]:
-        """The newest `lines` states of G, oldest first: what a folded index still shows."""
-        everything = [state for states in self.index().values() for state in states]
-        return everything[max(0, len(everything) - lines) :]
-
 
 def _raws_of(state: ModelState) -> frozenset[str]:
     return frozenset(target for _, target in state.refs if isinstance(target, str))

@@ -11,9 +11,9 @@ import pytest
 
 pytest.register_assert_rewrite("tests.runs.player", "tests.runs.sets")
 
-from .player import Figures  # noqa: E402  # asserts are rewritten only in modules imported after that
-from .recording import Conversation, choose, read  # noqa: E402  # asserts are rewritten only in modules imported after that
-from .table import render  # noqa: E402  # asserts are rewritten only in modules imported after that
+from .player import Figures  # noqa: E402  # rewritten only when imported after it is registered
+from .recording import Conversation, choose, read  # noqa: E402  # as above
+from .table import render  # noqa: E402  # as above
 
 _FILE: Final = Path("tau-bench", "gpt-4o-airline-trials-0-1.json")
 _COUNT: Final = 10

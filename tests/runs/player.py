@@ -92,7 +92,7 @@ class Player:
                     self._resume()
                 self._play_turn(turn)
                 self._turn += 1
-        self.figures.states = len(self.sets.states)
+        self.figures.requests, self.figures.states = self.sets.number, len(self.sets.states)
         return self.figures
 
     def read_back(self) -> dict[str, Json]:
@@ -116,7 +116,6 @@ class Player:
     def _open(self, text: str) -> None:
         self._request = self._space.task(self.task).request(text)
         self.sets.open(text)
-        self.figures.requests += 1
 
     @property
     def _opened(self) -> Request:

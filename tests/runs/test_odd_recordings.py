@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import graphmem
+from graphmem.inspect import audit
 from graphmem.llm.tokens import o200k
 
 from .player import Player
@@ -72,13 +73,14 @@ def _read(folder: Path, messages: list[dict[str, Any]]) -> Conversation:
 @pytest.mark.parametrize("index_tokens", [8_000, 60, 0], ids=["whole-index", "folded-index", "no-index"])
 @pytest.mark.parametrize("seed", _SEEDS)
 def test_an_odd_recording_runs_through_the_whole_loop(
-    space: graphmem.Space, tmp_path: Path, seed: int, index_tokens: int
+    graph: graphmem.Graph, space: graphmem.Space, tmp_path: Path, seed: int, index_tokens: int
 ) -> None:
     conversation = _read(tmp_path, _ODD)
     player = Player(space, conversation, o200k(), seed=seed, index_tokens=index_tokens)
     found = player.play()
     assert (found.requests, found.results) == (4, len(conversation.calls))
     assert player.read_back() == player.sets.results
+    assert not audit(graph.connection, space.name)
 
 
 def test_rounds_are_cut_where_the_user_speaks_again(tmp_path: Path) -> None:

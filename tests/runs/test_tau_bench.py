@@ -3,6 +3,7 @@
 from typing import Any, LiteralString
 
 import graphmem
+from graphmem.inspect import audit
 from graphmem.llm.tokens import o200k
 
 from .player import Figures, Player
@@ -52,14 +53,8 @@ def test_a_recorded_conversation_runs_through_the_whole_loop(
 
     raw = {row["id"]: row["content"] for row in rows("raw", _RAW)}
     assert player.read_back() == raw
-    _check_audit(graph, space)
+    assert not audit(graph.connection, space.name)
 
 
 def _nonzero(**counts: int) -> dict[str, int]:
     return {name: number for name, number in counts.items() if number}
-
-
-def _check_audit(graph: graphmem.Graph, space: graphmem.Space) -> None:
-    from graphmem.inspect import audit
-
-    assert not audit(graph.connection, space.name)

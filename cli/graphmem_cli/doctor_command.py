@@ -1,0 +1,46 @@
+"""`graphmem doctor`: one line a check, the damage found, and the command that mends it."""
+
+import click
+
+from graphmem.inspect import Check, examine
+from graphmem_cli.options import Reach, connection_options, json_option, print_json, say
+from graphmem_cli.tables import visible
+
+
+@click.command()
+@click.option(
+    "--space", envvar="GRAPHMEM_SPACE", show_envvar=True, help="Audit only this space; by default all of them."
+)
+@connection_options
+@json_option
+def doctor(reach: Reach, space: str | None, as_json: bool) -> None:
+    """Look for what is wrong with server, Java, schema, indexes and graph, and say what mends it.
+
+    Exit code 1 when anything is.
+    """
+    checks: list[Check] = []
+    for check in examine(
+        lambda: reach.connection(timeout_seconds=600.0),
+        embedded=reach.embedded,
+        home=reach.home,
+        space=space,
+        progress=None,
+    ):
+        checks.append(check)
+        if not as_json:
+            _print(check)
+    wrong = [check for check in checks if check.verdict == "wrong"]
+    if as_json:
+        print_json({"ok": not wrong, "checks": [check.to_dict() for check in checks]})
+    elif not wrong:
+        say("Nothing is wrong.")
+    if wrong:
+        click.get_current_context().exit(1)
+
+
+def _print(check: Check) -> None:
+    click.echo(f"{check.verdict:<8}{check.name}: {visible(check.what)}")
+    for finding in check.findings:
+        click.echo(f"{'':8}- {finding.audit}: {visible(str(finding))}")
+    if check.command is not None:
+        click.echo(f"{'':8}try: {visible(check.command)}")

@@ -1,0 +1,196 @@
+"""The options that commands share, and how a command reaches the graph and answers.
+
+Owns where the password comes from (`GRAPHMEM_PASSWORD`, a file, the embedded server; never the command line), and what
+goes where: answers to stdout, everything else to stderr, so that `--json` leaves JSON and nothing else on stdout.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import click
+from click.core import ParameterSource
+
+from graphmem.errors import ServerUnreachableError
+from graphmem.graph import Graph, open_connection
+from graphmem.inspect import paste
+from graphmem.llm.tokens import o200k
+from graphmem.store import Connection, Query, schema_version
+from graphmem.store.connection import Check, Row
+from graphmem.task import Context
+from graphmem_cli.tables import table, terminal_width, visible
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """Where the graph is, as the options and the environment say, and what to tell of the way."""
+
+    uri: str | None
+    user: str | None
+    database: str | None
+    password_file: Path | None
+    home: Path | None
+    trace: bool
+    show_cypher: bool
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the embedded server is meant."""
+        return self.uri is None
+
+    def connection(self, *, timeout_seconds: float = 30.0) -> Connection:
+        """A connection; the schema is not looked at."""
+        uri, user, password = self.uri, self.user, self._password()
+        if uri is None and self.home is not None:
+            uri, user, password = self._of_home()
+        trace = _say_trace if self.trace else None
+        opened = open_connection(uri, user, password, self.database, timeout_seconds=timeout_seconds, trace=trace)
+        return ShownConnection(opened) if self.show_cypher else opened
+
+    def graph(self) -> Graph:
+        """An open graph whose schema is the one of this graphmem."""
+        connection = self.connection()
+        try:
+            schema_version(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return Graph(Context(connection=connection, tokenizer=o200k()))
+
+    def _password(self) -> str | None:
+        if self.password_file is not None:
+            return self.password_file.read_text(encoding="utf-8").rstrip("\r\n")
+        found = None if self.uri is None else _found(self.home)
+        return found.password if found is not None and found.uri == self.uri else None
+
+    def _of_home(self) -> tuple[str, str, str]:
+        found = _found(self.home)
+        if found is None:
+            command = f"graphmem up --home {self.home}"
+            raise ServerUnreachableError(f"no server: the one of {self.home} is not up.", command=command)
+        return found.uri, found.user, found.password
+
+
+class ShownConnection(Connection):
+    """A connection that first writes each statement to stderr as it can be pasted into Neo4j Browser."""
+
+    def __init__(self, inner: Connection) -> None:
+        # Shares the other's sockets: nothing is opened twice, and closing either closes both.
+        vars(self).update(vars(inner))
+
+    def read(self, query: Query, p: Mapping[str, Any]) -> list[Row]:
+        say(paste(query, p))
+        return super().read(query, p)
+
+    def read_locked(self, query: Query, p: Mapping[str, Any]) -> tuple[list[Row], bool]:
+        say(paste(query, p))
+        return super().read_locked(query, p)
+
+    def write(self, query: Query, p: Mapping[str, Any], check: Check | None = None) -> Row:
+        say(paste(query, p))
+        return super().write(query, p, check)
+
+
+def _found(home: Path | None) -> Any:
+    from graphmem import server
+
+    return server.find(home)
+
+
+def _say_trace(name: str, rows: int, milliseconds: float) -> None:
+    say(f"{name}: {rows} rows, {milliseconds:.1f} ms")
+
+
+def home_option(command: Command) -> Command:
+    """`--home`, the folder of the embedded server."""
+    kind = click.Path(path_type=Path, file_okay=False)
+    return click.option(
+        "--home", type=kind, envvar="GRAPHMEM_HOME", show_envvar=True, help="Folder of the embedded server."
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """`--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="JSON to stdout, and nothing else there.")(command)
+
+
+def space_option(command: Command) -> Command:
+    """`--space`, which has no default: a read of no space cannot be written."""
+    return click.option(
+        "--space", required=True, envvar="GRAPHMEM_SPACE", show_envvar=True, help="The space (tenant) to look into."
+    )(command)
+
+
+def limit_option(default: int) -> Callable[[Command], Command]:
+    """`--limit`."""
+    kind = click.IntRange(min=1, max=1_000_000)
+    return click.option("--limit", type=kind, default=default, show_default=True, help="At most so many.")
+
+
+def connection_options(command: Command) -> Command:
+    """Everything that says where the graph is; the command gets it as `reach`."""
+    file = click.Path(path_type=Path, exists=True, dir_okay=False)
+    options = (
+        click.option(
+            "--uri",
+            envvar="GRAPHMEM_URI",
+            show_envvar=True,
+            help="Of the server; by default the embedded one that is up.",
+        ),
+        click.option("--user", envvar="GRAPHMEM_USER", show_envvar=True, help="Default: neo4j."),
+        click.option("--database", envvar="GRAPHMEM_DATABASE", show_envvar=True, help="Default: neo4j."),
+        click.option(
+            "--password-file",
+            type=file,
+            help="A file with the password; else GRAPHMEM_PASSWORD, else the embedded server's.",
+        ),
+        home_option,
+        click.option("--trace", is_flag=True, help="Query names, rows and milliseconds to stderr."),
+        click.option(
+            "--show-cypher", is_flag=True, help="The statements to stderr, ready to paste into Neo4j Browser."
+        ),
+    )
+
+    def gathered(**given: Any) -> Any:
+        names = ("uri", "user", "database", "password_file", "home", "trace", "show_cypher")
+        values = {name: given.pop(name) for name in names}
+        return command(**given, reach=Reach(**_chosen(values)))
+
+    gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__
+    gathered.__dict__.update(vars(command))
+    decorated: Any = gathered
+    for option in reversed(options):
+        decorated = option(decorated)
+    return cast(Command, decorated)
+
+
+def _chosen(values: dict[str, Any]) -> dict[str, Any]:
+    """`--home` on the command line is meant, whatever GRAPHMEM_URI says; with `--uri` beside it nobody knows what is."""
+    source = click.get_current_context().get_parameter_source
+    if source("home") is ParameterSource.COMMANDLINE:
+        if source("uri") is ParameterSource.COMMANDLINE:
+            raise click.UsageError("--uri and --home name two servers; give one of them")
+        values["uri"] = None
+    return values
+
+
+def say(text: str) -> None:
+    """A line beside the answer, to stderr."""
+    click.echo(visible(text, newlines=True), err=True)
+
+
+def print_json(value: object) -> None:
+    """The answer as JSON."""
+    utf8 = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") == "utf8"
+    click.echo(json.dumps(value, ensure_ascii=not utf8, indent=2, default=str))
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """The answer as a table."""
+    for line in table(headers, rows, columns=terminal_width()):
+        click.echo(line)

@@ -1,0 +1,270 @@
+"""Commands that look: tasks, requests, status, states, show, disclose, log, why, cypher.
+
+Each calls one function of `graphmem.inspect` (status: of the task itself, as an agent would) and prints what it answers.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import click
+
+from graphmem import inspect
+from graphmem.graph import Graph
+from graphmem_cli.options import (
+    Command,
+    Reach,
+    connection_options,
+    json_option,
+    limit_option,
+    print_json,
+    print_table,
+    say,
+    space_option,
+)
+from graphmem_cli.sheets import change_words, disclosure_lines, result_words, show_lines, why_lines
+from graphmem_cli.tables import visible
+
+
+def _read(command: Command) -> Command:
+    """The options of every read."""
+    return space_option(connection_options(json_option(command)))
+
+
+_task = click.argument("task")
+
+
+@contextmanager
+def _open(reach: Reach) -> Iterator[Graph]:
+    with reach.graph() as graph:
+        yield graph
+
+
+def _limited(rows: Sequence[Any], limit: int, *, newest: bool) -> Sequence[Any]:
+    """The rows that were asked for; one more was read to know whether there are more."""
+    if len(rows) <= limit:
+        return rows
+    say(f"{'the newest' if newest else 'the first'} {limit:,}; --limit shows more")
+    return rows[-limit:] if newest else rows[:limit]
+
+
+def _answer(
+    rows: Sequence[Any], as_json: bool, headers: Sequence[str], cells: Callable[[Any], Sequence[object]], none: str
+) -> None:
+    if as_json:
+        print_json([row.to_dict() for row in rows])
+    elif rows:
+        print_table(headers, [cells(row) for row in rows])
+    else:
+        say(none)
+
+
+@click.command()
+@limit_option(1_000)
+@_read
+def tasks(reach: Reach, space: str, limit: int, as_json: bool) -> None:
+    """The tasks of a space."""
+    with _open(reach) as graph:
+        rows = _limited(inspect.tasks(graph.connection, space, limit=limit + 1), limit, newest=False)
+    headers = ("TASK", "OPEN", "WAITS", "REQUESTS", "STEPS", "NODES", "LAST REQUEST")
+    _answer(rows, as_json, headers, _task_cells, f"space {space} has no task yet; task.request(text) makes one")
+
+
+def _task_cells(line: inspect.TaskLine) -> Sequence[object]:
+    waits = None if line.pending is None else f"results of step {line.pending}"
+    return line.task, line.open, waits, line.requests, line.steps, line.nodes, line.text
+
+
+@click.command()
+@_task
+@limit_option(1_000)
+@_read
+def requests(reach: Reach, space: str, task: str, limit: int, as_json: bool) -> None:
+    """The requests of a task: what the user asked, and which steps answered."""
+    with _open(reach) as graph:
+        rows = _limited(inspect.requests(graph.connection, space, task, limit=limit + 1), limit, newest=True)
+    _answer(rows, as_json, ("REQUEST", "STANDING", "STEPS", "TEXT"), _request_cells, f"{task} has no request")
+
+
+def _request_cells(line: inspect.RequestLine) -> Sequence[object]:
+    return (
+        line.number,
+        line.standing,
+        f"{line.opened_step}-{line.finished_step or line.abandoned_step or ''}",
+        line.text,
+    )
+
+
+@click.command()
+@_task
+@_read
+def status(reach: Reach, space: str, task: str, as_json: bool) -> None:
+    """What the open request shows to its model now, word for word."""
+    with _open(reach) as graph:
+        found = graph.space(space).task(task).open_request().status()
+    if as_json:
+        print_json(found.to_dict())
+        return
+    click.echo(visible(found.text(), newlines=True))
+    about = "" if found.tokenizer.exact else ", an estimate"
+    say(f"request {found.request}, version {found.version}: {found.tokens:,} tokens ({found.tokenizer.name}{about})")
+    if found.pending is not None:
+        say(f"step {found.pending.step} waits for results: {', '.join(call.id for call in found.pending.calls)}")
+
+
+@click.command()
+@_task
+@click.option("--request", type=click.IntRange(min=1), help="Only the states of this request.")
+@limit_option(1_000)
+@_read
+def states(reach: Reach, space: str, task: str, request: int | None, limit: int, as_json: bool) -> None:
+    """The states in view, in order of appearance."""
+    with _open(reach) as graph:
+        found = inspect.states(graph.connection, space, task, request=request, limit=limit + 1)
+    rows = _limited(found, limit, newest=False)
+    _answer(rows, as_json, ("REQUEST", "ID", "KIND", "STEP", "SUMMARY"), _state_cells, "no state is in view")
+
+
+def _state_cells(line: inspect.StateLine) -> Sequence[object]:
+    return line.request, line.id, line.kind, line.from_step, line.summary
+
+
+@click.command()
+@_task
+@click.argument("id")
+@limit_option(50)
+@_read
+def show(reach: Reach, space: str, task: str, id: str, limit: int, as_json: bool) -> None:
+    """Every version of a state, or a raw result (obs:1.1) verbatim."""
+    with _open(reach) as graph:
+        found = inspect.show(graph.connection, space, task, id, limit=limit + 1)
+    shown = found if isinstance(found, inspect.RawResult) else _limited(found, limit, newest=True)
+    if as_json:
+        print_json(
+            shown.to_dict() if isinstance(shown, inspect.RawResult) else [version.to_dict() for version in shown]
+        )
+    else:
+        _echo(show_lines(shown))
+
+
+@click.command()
+@_task
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@_read
+def disclose(reach: Reach, space: str, task: str, ids: tuple[str, ...], as_json: bool) -> None:
+    """What an access to these ids would show to the model, or why it would be rejected. Writes nothing.
+
+    An ID is that of a state, of a raw result (obs:1.1) or of a request (request:1).
+    """
+    with _open(reach) as graph:
+        found = inspect.disclose(graph.connection, space, task, ids)
+    if as_json:
+        print_json([disclosure.to_dict() for disclosure in found])
+    else:
+        _echo(disclosure_lines(found))
+
+
+@click.command()
+@_task
+@click.option("--request", type=click.IntRange(min=1), help="Only the steps of this request.")
+@click.option("--first", type=click.IntRange(min=1), help="From this step on.")
+@click.option("--last", type=click.IntRange(min=1), help="Up to this step.")
+@limit_option(200)
+@_read
+def log(
+    reach: Reach,
+    space: str,
+    task: str,
+    request: int | None,
+    first: int | None,
+    last: int | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """The ledger, one line a step, oldest first.
+
+    NODE is the trace node that an observation grew (= for one that was there). CHANGES: +added ~updated -removed states,
+    >disclosed ids, !number of parts that were rejected.
+    """
+    with _open(reach) as graph:
+        found = inspect.log(graph.connection, space, task, request=request, first=first, last=last, limit=limit + 1)
+    rows = _limited(found, limit, newest=True)
+    _answer(
+        rows,
+        as_json,
+        ("STEP", "REQUEST", "KIND", "NODE", "CHANGES", "CALLS OR TEXT"),
+        _log_cells,
+        "no step in that range",
+    )
+
+
+def _log_cells(line: inspect.LogLine) -> Sequence[object]:
+    node = None if line.node is None else f"{'=' if line.merged else ''}{line.node}"
+    return line.number, line.request, line.kind, node, change_words(line), result_words(line)
+
+
+@click.command()
+@_task
+@click.argument("id")
+@click.option(
+    "--depth", type=click.IntRange(min=1, max=100), default=12, show_default=True, help="At most so many levels."
+)
+@_read
+def why(reach: Reach, space: str, task: str, id: str, depth: int, as_json: bool) -> None:
+    """What a state rests on, down to the raw results."""
+    with _open(reach) as graph:
+        found = inspect.why(graph.connection, space, task, id, depth=depth)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _echo(why_lines(found))
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option(
+    "-p", "given", metavar="KEY=VALUE", multiple=True, help="A parameter; --space gives the one called space."
+)
+@click.option("--space", envvar="GRAPHMEM_SPACE", show_envvar=True, help="The space to look into.")
+@connection_options
+@json_option
+def cypher(reach: Reach, name: str | None, given: tuple[str, ...], space: str | None, as_json: bool) -> None:
+    """Run a named query of cypher/inspect/ in READ mode; without NAME, list them with their parameters."""
+    if name is None:
+        _list_queries(as_json)
+        return
+    params: dict[str, Any] = dict(_pair(text) for text in given)
+    about = {query.name: query for query in inspect.named_queries()}.get(name)
+    if space is not None and about is not None and "space" in about.params:
+        params.setdefault("space", space)
+    with _open(reach) as graph:
+        found = inspect.run_named(graph.connection, name, params)
+    if as_json:
+        print_json([dict(zip(found.columns, row, strict=True)) for row in found.rows])
+    elif found.rows:
+        print_table([column.upper() for column in found.columns], found.rows)
+    else:
+        say("no rows")
+
+
+def _list_queries(as_json: bool) -> None:
+    def cells(query: inspect.Named) -> Sequence[object]:
+        keys = (f"[{key}]" if key in query.optional else key for key in query.params)
+        return query.name, " ".join(keys), query.summary
+
+    _answer(inspect.named_queries(), as_json, ("NAME", "PARAMETERS", "WHAT IT TELLS"), cells, "")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign or not key:
+        raise click.UsageError(f"-p {text}: write -p key=value")
+    return key, value
+
+
+def _echo(lines: Iterator[str]) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+commands: Final[tuple[click.Command, ...]] = (tasks, requests, status, states, show, disclose, log, why, cypher)

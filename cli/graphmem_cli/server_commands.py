@@ -1,0 +1,154 @@
+"""Commands that start, stop and prepare: up, down, server, init, demo, browser.
+
+The embedded server's packages are imported when a command runs, so that `graphmem --help` needs none of them.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from graphmem.errors import ServerUnreachableError
+from graphmem.graph import Graph, initialize
+from graphmem.store import init as apply_schema
+from graphmem_cli.options import Reach, connection_options, home_option, json_option, print_json, print_table, say
+
+_DEMO_SPACE: Final = "demo"
+
+
+@click.command()
+@home_option
+@json_option
+def up(home: Path | None, as_json: bool) -> None:
+    """Start the embedded Neo4j server, if it is not up, and prepare its database."""
+    from graphmem import server
+
+    found = server.up(home, progress=say)
+    version = initialize(found.uri, found.user, found.password)
+    if as_json:
+        print_json({**found.to_dict(), "schema": version})
+        return
+    print_table(
+        ("SERVER", found.uri), (("BROWSER", found.browser), ("HOME", found.home), ("SCHEMA", f"version {version}"))
+    )
+    say("Next: graphmem demo, or graphmem browser. `graphmem down` stops the server.")
+
+
+@click.command()
+@home_option
+@json_option
+def down(home: Path | None, as_json: bool) -> None:
+    """Stop the embedded server, and wait until it is gone."""
+    from graphmem import server
+
+    stopped = server.down(home)
+    if as_json:
+        print_json({"stopped": stopped})
+    else:
+        click.echo("stopped" if stopped else "nothing was up")
+
+
+@click.group()
+def server() -> None:
+    """Look at the embedded server."""
+
+
+@server.command("status")
+@home_option
+@json_option
+def server_status(home: Path | None, as_json: bool) -> None:
+    """How the embedded server is: running, unresponsive or stopped."""
+    from graphmem import server as room
+
+    found = room.status(home)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    rows: list[tuple[str, object]] = [("HOME", found.home), ("LOG", found.log), ("DATA", f"{found.data_bytes:,} bytes")]
+    if found.server is not None:
+        up_for = "" if found.uptime_seconds is None else f"{found.uptime_seconds:,.0f} seconds"
+        rows += [("URI", found.server.uri), ("BROWSER", found.server.browser), ("NEO4J", found.server.version)]
+        rows += [("JAVA", found.java), ("PROCESS", str(found.server.pid)), ("UP FOR", up_for)]
+    print_table(("STATE", found.state), rows)
+    if found.state == "stopped":
+        say("try: graphmem up")
+
+
+@server.command("logs")
+@click.option(
+    "-n", "--lines", type=click.IntRange(min=1), default=40, show_default=True, help="How many lines, from the end."
+)
+@home_option
+@json_option
+def server_logs(lines: int, home: Path | None, as_json: bool) -> None:
+    """The last lines that the embedded server printed."""
+    from graphmem import server as room
+    from graphmem_cli.tables import visible
+
+    found = room.logs(home, lines=lines)
+    if as_json:
+        print_json({"lines": found})
+        return
+    for line in found:
+        click.echo(visible(line))
+
+
+@click.command()
+@connection_options
+@json_option
+def init(reach: Reach, as_json: bool) -> None:
+    """Bring the database to the schema of this graphmem, and wait for its indexes. Harmless twice."""
+    connection = reach.connection(timeout_seconds=600.0)
+    try:
+        version = apply_schema(connection, say)
+    finally:
+        connection.close()
+    if as_json:
+        print_json({"uri": connection.uri, "database": connection.database, "schema": version})
+    else:
+        click.echo(f"{connection.uri}, database {connection.database}: schema {version}")
+
+
+@click.command()
+@click.option("--space", default=_DEMO_SPACE, show_default=True, help="The space to write the run into.")
+@connection_options
+@json_option
+def demo(reach: Reach, space: str, as_json: bool) -> None:
+    """Run a scripted agent through a few requests, and say what to look at."""
+    from graphmem.agent import demo as story
+
+    with _prepared(reach) as graph:
+        story.run(graph, space=space, write=click.echo, as_json=as_json)
+
+
+def _prepared(reach: Reach) -> Graph:
+    """A graph with its schema in place; the embedded server is started where no other one is meant."""
+    if reach.embedded:
+        from graphmem import server
+
+        if server.find(reach.home) is None:
+            server.up(reach.home, progress=say)
+    connection = reach.connection()
+    try:
+        apply_schema(connection, say)
+    finally:
+        connection.close()
+    return reach.graph()
+
+
+@click.command()
+@click.option("--query", help="For the editor; by default the live graph of the task.")
+@click.option("--space", envvar="GRAPHMEM_SPACE", show_envvar=True, help="The space that the guide speaks of.")
+@click.option("--task", help="The task that the guide speaks of.")
+@home_option
+@json_option
+def browser(query: str | None, space: str | None, task: str | None, home: Path | None, as_json: bool) -> None:
+    """Open Neo4j Browser on the embedded server: one link that arrives signed in."""
+    from graphmem import server as room
+
+    found = room.find(home)
+    if found is None:
+        raise ServerUnreachableError("no server: the embedded one is not up.", command="graphmem up")
+
+
+commands: Final[tuple[click.Command, ...]] = (up, demo, browser, down, server, init)

@@ -1,0 +1,163 @@
+"""The demo from end to end, on a real server: the story happens, what it says can be typed, no run touches another."""
+
+import json
+
+import pytest
+
+import graphmem
+from graphmem.agent import demo, run
+from graphmem.agent.demo import DemoReport
+from graphmem.agent.script import SCENES
+from graphmem.agent.seen import StoryError
+from graphmem.agent.story import Story, say
+from graphmem.llm.chat import ScriptedModel
+from graphmem.state.values import StepResult
+from graphmem.store import Connection
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def report(graph: graphmem.Graph, space: graphmem.Space, told: list[str]) -> DemoReport:
+    return demo.run(graph, space.name, write=told.append)
+
+
+def rows(connection: Connection, text: str) -> list[dict[str, object]]:
+    return connection.run("tests/demo", text)
+
+
+def test_the_demo_has_the_size_that_was_promised(report: DemoReport) -> None:
+    assert 6 <= report.requests <= 8
+    assert 30 <= len(report.steps) <= 50
+    assert {step.request for step in report.steps} == set(range(1, report.requests + 1))
+    assert report.tokens_shown < report.tokens_full
+
+
+def test_the_demo_says_one_line_a_step_and_what_to_type_next(report: DemoReport, told: list[str]) -> None:
+    for step in report.steps:
+        assert sum(line.startswith(f"{step.request}.{step.step} ") for line in told) == 1
+    assert len(report.commands) == 5
+    assert len(report.queries) == 2
+    assert {line.strip() for line in told} >= {*report.commands, *report.queries}
+    assert all(len(line) <= 250 for line in told if line.strip() not in report.queries)
+
+
+def test_the_numbers_of_the_report_are_those_of_the_graph(
+    report: DemoReport, connection: Connection, space: graphmem.Space
+) -> None:
+    where = f"{{space: '{space.name}', task: '{space.name}/{report.task}'}}"
+    counted = rows(
+        connection,
+        f"RETURN COUNT {{ MATCH (:Live {where}) }} AS states, COUNT {{ MATCH (:RawObservation {where}) }} AS results, "
+        f"COUNT {{ MATCH (s:Step {where}) WHERE s.kind IN ['step', 'refused'] }} AS steps, "
+        f"COUNT {{ MATCH (:Request {where}) }} AS requests",
+    )[0]
+    assert counted == {
+        "states": report.states,
+        "results": report.raw_results,
+        "steps": len(report.steps),
+        "requests": report.requests,
+    }
+
+
+def test_the_revisited_decision_reaches_the_raw_text_of_the_policy(
+    report: DemoReport, connection: Connection, space: graphmem.Space
+) -> None:
+    found = rows(
+        connection,
+        f"MATCH (d8:Judgement {{live_key: '{space.name}/{report.task}/state:d8-keep-hotel-a'}})-[:SUPERSEDES]->"
+        "(d7:Judgement {id: 'd7-book-hotel-a'})-[:DERIVES]->(e4:Knowledge)-[:DERIVES]->(raw:RawObservation) "
+        "WHERE raw.tool = 'read_policy' RETURN d8.value AS value, raw.content AS policy, e4.id AS id",
+    )
+    assert [row["id"] for row in found] == ["e4-cancellation-a"]
+    value = json.loads(str(found[0]["value"]))
+    assert (value["keeping_usd"], value["switching_usd"]) == (200, 240)
+    assert "a fee of 80 USD is kept" in str(found[0]["policy"])
+
+
+def test_the_way_to_the_policy_leads_through_index_relation_and_evidence(report: DemoReport) -> None:
+    steps = [step for step in report.steps if step.request == 6]
+    assert [step.disclosed[0] for step in steps if step.disclosed] == [
+        "d7-book-hotel-a",
+        "e4-cancellation-a",
+        "obs:2.1",
+    ]
+    assert any(why.startswith("access obs:2.1: ") for why in steps[0].rejected)
+    assert any(not step.acts and step.disclosed and not step.added for step in steps)
+
+
+def test_every_kind_of_refusal_and_repair_occurs(report: DemoReport) -> None:
+    rejected = [why for step in report.steps for why in step.rejected]
+    for beginning in ("add d2-flights: ", "update p1-trip: ", "access obs:2.1: ", "the whole output: "):
+        assert sum(why.startswith(beginning) for why in rejected) == 1
+    assert len(rejected) == 4
+    repairs = " ".join(repair for step in report.steps for repair in step.repairs)
+    assert "code fence" in repairs
+    assert "trailing comma" in repairs
+
+
+def test_the_retimed_flight_supersedes_what_was_booked(
+    report: DemoReport, connection: Connection, space: graphmem.Space
+) -> None:
+    found = rows(
+        connection,
+        f"MATCH (new {{live_key: '{space.name}/{report.task}/state:e19-flight-out-retimed'}})-[:SUPERSEDES]->(old) "
+        "RETURN old.id AS id, old.value AS old, new.value AS new",
+    )
+    assert [row["id"] for row in found] == ["e11-flight-out"]
+    assert json.loads(str(found[0]["old"]))["departs"] != json.loads(str(found[0]["new"]))["departs"]
+
+
+def test_the_queries_to_paste_run_as_they_stand_and_find_the_run(report: DemoReport, connection: Connection) -> None:
+    picture, evidence = (rows(connection, query) for query in report.queries)
+    assert len(picture) > report.states
+    assert len(evidence) > 4
+
+
+def test_a_second_run_makes_a_task_of_its_own_and_leaves_the_first_alone(
+    graph: graphmem.Graph, space: graphmem.Space, connection: Connection, report: DemoReport
+) -> None:
+    first = f"MATCH (n {{space: '{space.name}', task: '{space.name}/{report.task}'}}) RETURN count(n) AS nodes"
+    before = rows(connection, first)
+    again = demo.run(graph, space.name, write=lambda _line: None)
+    assert (report.task, again.task) == ("oslo-trip", "oslo-trip-2")
+    assert rows(connection, first) == before
+    assert [step.call for step in again.steps] == [step.call for step in report.steps]
+    assert [step.tokens_shown for step in again.steps] == [step.tokens_shown for step in report.steps]
+
+
+def test_a_run_that_was_interrupted_is_left_open_and_the_next_takes_another_task(
+    graph: graphmem.Graph, space: graphmem.Space
+) -> None:
+    def interrupt(line: str) -> None:
+        if line.startswith("2.7 "):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        demo.run(graph, space.name, write=interrupt)
+    assert demo.run(graph, space.name, write=lambda _line: None).task == "oslo-trip-2"
+    assert space.task("oslo-trip").open_request().number == 2
+
+
+def test_as_json_the_report_is_all_that_is_written(graph: graphmem.Graph, space: graphmem.Space) -> None:
+    written: list[str] = []
+    report = demo.run(graph, space.name, "json", write=written.append, as_json=True)
+    assert len(written) == 1
+    assert json.loads(written[0]) == json.loads(json.dumps(report.to_dict()))
+    assert report.task == "json"
+
+
+def test_the_story_does_not_go_on_where_the_store_answers_otherwise() -> None:
+    said = say(access={"d7": "why"}, rejects=["access obs:2.1"])
+    with pytest.raises(StoryError, match="rejected"):
+        said.check(StepResult(step=1, version=1, disclosed=("d7",)))
+
+
+def test_the_story_ends_where_the_prompt_lacks_what_it_needs(space: graphmem.Space) -> None:
+    task = space.task("empty")
+    run(task, "nothing happens", ScriptedModel(['<assistant_message>{"content": "done"}</assistant_message>']), {})
+    with pytest.raises(StoryError, match="d7-"):
+        run(task, SCENES[5].text, Story([SCENES[5].part]), {})

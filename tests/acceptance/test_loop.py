@@ -1,0 +1,194 @@
+"""The example loop against a real server: what it does when tools fail, steps run out, or a crash comes in between."""
+
+import re
+from collections.abc import Callable
+from importlib import resources
+from typing import TypeAlias
+
+import pytest
+
+import graphmem
+from graphmem.agent import Invocation, StepLimitError, Tool, full_context_message, run, system_message
+from graphmem.llm.chat import Completion, Message, ScriptedModel, ScriptedOutput
+from graphmem.state.protocol import render_output
+from graphmem.state.values import Operation, StepOutput, ToolCall, ToolResult
+from graphmem.vocabulary import StateKind
+
+Script: TypeAlias = list[ScriptedOutput]
+
+
+def text(*calls: tuple[str, dict[str, object]], message: str | None = None, delta: tuple[Operation, ...] = ()) -> str:
+    """A model's output in the four blocks."""
+    wanted = tuple(ToolCall(name=name, arguments=arguments) for name, arguments in calls)  # type: ignore[arg-type]
+    return render_output(StepOutput(tool_calls=wanted, message=message, delta=delta))
+
+
+def tools(*functions: Callable[..., object]) -> dict[str, Tool]:
+    return {function.__name__: Tool.of(function) for function in functions}
+
+
+def double(number: int) -> object:
+    """Twice a number."""
+    return {"doubled": number * 2}
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+def test_the_loop_returns_the_message_and_finishes_the_request(space: graphmem.Space) -> None:
+    task = space.task("t")
+    seen: list[Invocation] = []
+    model = ScriptedModel(
+        [
+            text(("double", {"number": 21})),
+            lambda messages: text(message=messages[-1].content.split('"doubled":')[1][:2]),
+        ]
+    )
+    answer = run(task, "double 21", model, tools(double), on_step=seen.append)
+    assert answer == "42"
+    assert [invocation.observed for invocation in seen] == [("obs:1.1",), ()]
+    with pytest.raises(graphmem.NoOpenRequestError):
+        task.open_request()
+
+
+def test_the_model_sees_the_instructions_first_and_the_status_last(space: graphmem.Space) -> None:
+    prompts: list[list[Message]] = []
+
+    class Listening:
+        def complete(self, messages: list[Message]) -> Completion:
+            prompts.append(messages)
+            return Completion(text=text(message="done"), usage={"prompt_tokens": 7})
+
+    run(space.task("t"), "what now?", Listening(), tools(double), policy="Be brief.")  # type: ignore[arg-type]
+    system, user = prompts[0]
+    assert (system.role, user.role) == ("system", "user")
+    assert "Be brief." in system.content
+    assert "what now?" in user.content
+
+
+def test_an_error_of_a_tool_becomes_its_result_and_the_loop_goes_on(space: graphmem.Space) -> None:
+    def fails(number: int) -> object:
+        raise ValueError(f"no {number} today")
+
+    outputs: Script = [text(("fails", {"number": 3}), ("fails", {"wrong": 3})), lambda m: text(message=m[-1].content)]
+    told = run(space.task("t"), "try", ScriptedModel(outputs), tools(fails))
+    assert "ValueError: no 3 today" in told
+    assert "TypeError" in told
+
+
+def test_a_tool_that_does_not_exist_is_named_in_the_result_with_those_that_do(space: graphmem.Space) -> None:
+    outputs: Script = [text(("tripple", {"number": 3})), lambda m: text(message=m[-1].content)]
+    told = run(space.task("t"), "try", ScriptedModel(outputs), tools(double))
+    assert "there is no tool 'tripple'; the tools are double" in told
+
+
+@pytest.mark.parametrize("result", ["nul \x00", "\ud800", "x" * ((1 << 20) + 1), float("nan"), object()])
+def test_a_result_that_cannot_be_stored_is_an_error_for_the_model_and_not_for_the_run(
+    space: graphmem.Space, result: object
+) -> None:
+    def odd() -> object:
+        return result
+
+    outputs: Script = [text(("odd", {})), lambda m: text(message=m[-1].content)]
+    assert "error: " in run(space.task("t"), "try", ScriptedModel(outputs), tools(odd))
+
+
+def test_outputs_that_are_refused_or_wholly_rejected_do_not_stop_the_loop(space: graphmem.Space) -> None:
+    seen: list[Invocation] = []
+    gone = Operation(operation="remove", id="nothing")
+    outputs = [
+        "no block at all",
+        text(("double", {"number": 1}), message="both"),
+        text(delta=(gone,)),
+        text(message="done"),
+    ]
+    assert run(space.task("t"), "try", ScriptedModel(outputs), tools(double), on_step=seen.append) == "done"
+    assert [invocation.result.refused is not None for invocation in seen] == [True, True, False, False]
+    assert "remove nothing" in seen[3].status.text()
+
+
+def test_the_loop_stops_at_its_limit_and_goes_on_from_there(space: graphmem.Space) -> None:
+    task = space.task("t")
+    model = ScriptedModel([text(("double", {"number": 1})), text(("double", {"number": 2})), text(message="done")])
+    with pytest.raises(StepLimitError, match="max_steps"):
+        run(task, "try", model, tools(double), max_steps=2)
+    assert run(task, "try", model, tools(double), max_steps=2) == "done"
+
+
+def test_an_open_request_with_another_text_is_not_answered_by_mistake(space: graphmem.Space) -> None:
+    task = space.task("t")
+    task.request("the first")
+    with pytest.raises(graphmem.RequestOpenError):
+        run(task, "the second", ScriptedModel([text(message="done")]), {})
+    assert run(task, None, ScriptedModel([text(message="done")]), {}) == "done"
+
+
+def test_calls_that_a_crash_left_open_are_said_to_be_unknown_and_not_run_again(space: graphmem.Space) -> None:
+    task, paid = space.task("t"), list[int]()
+
+    def pay(usd: int) -> object:
+        paid.append(usd)
+        raise Crash
+
+    state = Operation(operation="add", id="plan", kind=StateKind.JUDGEMENT, summary="pay", value={}, has_value=True)
+    with pytest.raises(Crash):
+        run(task, "pay 5", ScriptedModel([text(("pay", {"usd": 5}), delta=(state,))]), tools(pay))
+    told = run(task, "pay 5", ScriptedModel([lambda m: text(message=m[-1].content)]), tools(pay))
+    assert paid == [5]
+    assert "outcome unknown" in told
+    assert '"state_id":"plan"' in told
+
+
+def test_a_caller_who_can_find_out_answers_the_calls_that_a_crash_left_open(space: graphmem.Space) -> None:
+    task = space.task("t")
+    asked: list[ToolCall] = []
+
+    def pay(usd: int) -> object:
+        raise Crash(usd)
+
+    def receipt(call: ToolCall) -> ToolResult:
+        asked.append(call)
+        return ToolResult(call_id=call.id, content="paid: receipt 77")
+
+    with pytest.raises(Crash):
+        run(task, "pay 5", ScriptedModel([text(("pay", {"usd": 5}))]), tools(pay))
+    told = run(task, "pay 5", ScriptedModel([lambda m: text(message=m[-1].content)]), tools(pay), recover=receipt)
+    assert [(call.name, call.arguments) for call in asked] == [("pay", {"usd": 5})]
+    assert "receipt 77" in told
+
+
+def test_the_system_message_keeps_the_braces_of_its_examples_and_of_what_is_filled_in() -> None:
+    message = system_message([Tool.of(double)], policy='Answer {"like": "this"} and {available_tools}.')
+    assert '[{"name": "<tool_name>", "arguments": {}}]' in message
+    assert 'Answer {"like": "this"} and {available_tools}.' in message
+    assert message.count("Twice a number.") == 1
+    assert not re.search(r"\{(react_rules|task_policy)\}", message)
+
+
+def test_the_template_has_the_three_fields_of_the_paper_and_no_other() -> None:
+    template = resources.files("graphmem.agent").joinpath("prompts", "flowstate.txt").read_text(encoding="utf-8")
+    assert set(re.findall(r"\{(\w+)\}", template)) == {"react_rules", "task_policy", "available_tools"}
+
+
+def test_the_full_context_message_has_no_state_blocks() -> None:
+    message = full_context_message([Tool.of(double)])
+    assert "state_delta" not in message
+    assert "<tool_calls>" in message
+
+
+def test_a_tool_made_of_a_function_tells_its_parameters() -> None:
+    def look(city: str, days: int = 1) -> object:
+        """Look at a city.
+
+        More of it.
+        """
+        return city * days
+
+    tool = Tool.of(look)
+    assert (tool.name, tool.description) == ("look", "Look at a city.")
+    assert tool.parameters == {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+        "required": ["city"],
+    }
