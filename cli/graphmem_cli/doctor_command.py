@@ -14,9 +14,10 @@ from graphmem_cli.tables import visible
 @connection_options
 @json_option
 def doctor(reach: Reach, space: str | None, as_json: bool) -> None:
-    """Look for what is wrong with server, Java, schema, indexes and graph, and say what mends it.
+    """Find what is wrong, and say what mends it.
 
-    Exit code 1 when anything is.
+    Looks at server, Java, schema, indexes, and at the graph itself by the audits of `graphmem cypher`. Exit code 1 when
+    anything is wrong.
     """
     checks: list[Check] = []
     for check in examine(

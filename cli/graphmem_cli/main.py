@@ -35,7 +35,7 @@ def _version() -> str:
 class Commands(click.Group):
     """A group whose errors are sentences and exit codes, in the order in which a newcomer needs the commands."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # the signature is click's
         """In the order of their definition."""
         return list(self.commands)
 

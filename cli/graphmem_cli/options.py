@@ -170,7 +170,7 @@ def connection_options(command: Command) -> Command:
 
 
 def _chosen(values: dict[str, Any]) -> dict[str, Any]:
-    """`--home` on the command line is meant, whatever GRAPHMEM_URI says; with `--uri` beside it nobody knows what is."""
+    """`--home` on the command line is meant, whatever GRAPHMEM_URI says; with `--uri` beside it nobody knows."""
     source = click.get_current_context().get_parameter_source
     if source("home") is ParameterSource.COMMANDLINE:
         if source("uri") is ParameterSource.COMMANDLINE:

@@ -1,6 +1,6 @@
 """Commands that look: tasks, requests, status, states, show, disclose, log, why, cypher.
 
-Each calls one function of `graphmem.inspect` (status: of the task itself, as an agent would) and prints what it answers.
+Each calls one function of `graphmem.inspect` (status: of the task itself, as an agent would) and prints the answer.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -80,7 +80,7 @@ def _task_cells(line: inspect.TaskLine) -> Sequence[object]:
 @limit_option(1_000)
 @_read
 def requests(reach: Reach, space: str, task: str, limit: int, as_json: bool) -> None:
-    """The requests of a task: what the user asked, and which steps answered."""
+    """The requests of a task, and the steps that answered."""
     with _open(reach) as graph:
         rows = _limited(inspect.requests(graph.connection, space, task, limit=limit + 1), limit, newest=True)
     _answer(rows, as_json, ("REQUEST", "STANDING", "STEPS", "TEXT"), _request_cells, f"{task} has no request")
@@ -99,7 +99,7 @@ def _request_cells(line: inspect.RequestLine) -> Sequence[object]:
 @_task
 @_read
 def status(reach: Reach, space: str, task: str, as_json: bool) -> None:
-    """What the open request shows to its model now, word for word."""
+    """What the open request shows its model, word for word."""
     with _open(reach) as graph:
         found = graph.space(space).task(task).open_request().status()
     if as_json:
@@ -152,9 +152,10 @@ def show(reach: Reach, space: str, task: str, id: str, limit: int, as_json: bool
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @_read
 def disclose(reach: Reach, space: str, task: str, ids: tuple[str, ...], as_json: bool) -> None:
-    """What an access to these ids would show to the model, or why it would be rejected. Writes nothing.
+    """What an access to these ids would show, or why not.
 
-    An ID is that of a state, of a raw result (obs:1.1) or of a request (request:1).
+    The answer is that of Progressive State Access in the open request, or in the next one. Writes nothing. An ID is
+    that of a state, of a raw result (obs:1.1) or of a request (request:1).
     """
     with _open(reach) as graph:
         found = inspect.disclose(graph.connection, space, task, ids)
@@ -183,8 +184,8 @@ def log(
 ) -> None:
     """The ledger, one line a step, oldest first.
 
-    NODE is the trace node that an observation grew (= for one that was there). CHANGES: +added ~updated -removed states,
-    >disclosed ids, !number of parts that were rejected.
+    NODE is the trace node that an observation grew (= for one that was there). CHANGES: +added ~updated -removed
+    states, >disclosed ids, !number of parts that were rejected.
     """
     with _open(reach) as graph:
         found = inspect.log(graph.connection, space, task, request=request, first=first, last=last, limit=limit + 1)
@@ -229,7 +230,10 @@ def why(reach: Reach, space: str, task: str, id: str, depth: int, as_json: bool)
 @connection_options
 @json_option
 def cypher(reach: Reach, name: str | None, given: tuple[str, ...], space: str | None, as_json: bool) -> None:
-    """Run a named query of cypher/inspect/ in READ mode; without NAME, list them with their parameters."""
+    """Run a named query, or list them.
+
+    Without NAME it lists the read-only queries of cypher/inspect/ with their parameters, optional ones in brackets.
+    """
     if name is None:
         _list_queries(as_json)
         return

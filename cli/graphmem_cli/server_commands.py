@@ -3,6 +3,11 @@
 The embedded server's packages are imported when a command runs, so that `graphmem --help` needs none of them.
 """
 
+import os
+import sys
+import threading
+import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +25,10 @@ _DEMO_SPACE: Final = "demo"
 @home_option
 @json_option
 def up(home: Path | None, as_json: bool) -> None:
-    """Start the embedded Neo4j server, if it is not up, and prepare its database."""
+    """Start the embedded Neo4j server, and prepare its database.
+
+    Harmless when it is up already. The first start resolves the server's jars, which takes a minute or two.
+    """
     from graphmem import server
 
     found = server.up(home, progress=say)
@@ -97,7 +105,10 @@ def server_logs(lines: int, home: Path | None, as_json: bool) -> None:
 @connection_options
 @json_option
 def init(reach: Reach, as_json: bool) -> None:
-    """Bring the database to the schema of this graphmem, and wait for its indexes. Harmless twice."""
+    """Bring the database to the schema of this graphmem.
+
+    Waits for its indexes. Harmless twice; nothing else ever changes a schema.
+    """
     connection = reach.connection(timeout_seconds=600.0)
     try:
         version = apply_schema(connection, say)
@@ -114,11 +125,14 @@ def init(reach: Reach, as_json: bool) -> None:
 @connection_options
 @json_option
 def demo(reach: Reach, space: str, as_json: bool) -> None:
-    """Run a scripted agent through a few requests, and say what to look at."""
+    """Run a scripted agent, and say what to look at.
+
+    It starts the embedded server where no other one is named and none is up.
+    """
     from graphmem.agent import demo as story
 
     with _prepared(reach) as graph:
-        story.run(graph, space=space, write=click.echo, as_json=as_json)
+        story.run(graph, space, write=click.echo, as_json=as_json)
 
 
 def _prepared(reach: Reach) -> Graph:
@@ -137,18 +151,45 @@ def _prepared(reach: Reach) -> Graph:
 
 
 @click.command()
-@click.option("--query", help="For the editor; by default the live graph of the task.")
+@click.option("--query", help="For the editor; by default the live graph of the task, else all tasks.")
 @click.option("--space", envvar="GRAPHMEM_SPACE", show_envvar=True, help="The space that the guide speaks of.")
 @click.option("--task", help="The task that the guide speaks of.")
+@click.option("--open/--no-open", "opens", default=True, help="Open the link here, or only print it.")
 @home_option
 @json_option
-def browser(query: str | None, space: str | None, task: str | None, home: Path | None, as_json: bool) -> None:
-    """Open Neo4j Browser on the embedded server: one link that arrives signed in."""
+def browser(
+    query: str | None, space: str | None, task: str | None, opens: bool, home: Path | None, as_json: bool
+) -> None:
+    """Neo4j Browser by one link that arrives signed in.
+
+    The link works once and for ten minutes. Guide and colours are served until Ctrl-C; Browser then stays connected.
+    """
     from graphmem import server as room
+    from graphmem.inspect.browser import BrowserPages
 
     found = room.find(home)
     if found is None:
         raise ServerUnreachableError("no server: the embedded one is not up.", command="graphmem up")
+    with BrowserPages.of(found, query=query, space=space, task=task) as pages:
+        if as_json:
+            print_json({"link": pages.link, "hint": pages.paste_hint})
+        else:
+            click.echo(pages.link)
+            say(pages.paste_hint)
+        if opens and _has_desktop():
+            webbrowser.open(pages.link)
+        say("Ctrl-C ends the pages of guide and colours.")
+        _wait_for_interrupt()
+
+
+def _has_desktop() -> bool:
+    """Whether a browser would open in a window; without one, Python would start a text browser in this terminal."""
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(n) for n in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def _wait_for_interrupt() -> None:
+    with suppress(KeyboardInterrupt):
+        threading.Event().wait()
 
 
 commands: Final[tuple[click.Command, ...]] = (up, demo, browser, down, server, init)

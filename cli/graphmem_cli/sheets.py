@@ -1,6 +1,6 @@
 """How versions, disclosures, steps and reasons are written for people.
 
-Pure: values of `graphmem.inspect` in, lines out. Invariant: every text that came out of the graph goes through `visible`.
+Pure: values of `graphmem.inspect` in, lines out. Invariant: every text out of the graph goes through `visible`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,8 @@
 """Text for a terminal: tables, trees and blocks that fit its width.
 
 What comes out of the graph was written by models, tools and users, so no character of it may move the cursor, change a
-colour or turn the direction of writing: `visible` writes such characters as escapes. Invariant: a line of a table is one
-line, and no wider than the width that was given, wide characters counted as two.
+colour or turn the direction of writing: `visible` writes such characters as escapes. Invariant: a row of a table is
+one line, wide characters counted as two.
 """
 
 import os

@@ -2,7 +2,7 @@
 // mode: read
 // params: space, limit
 // returns: key, what
-// why: a gap is damage unless the step that ended the version says that it removed the state; a version may return later.
+// why: a gap is damage unless the step that ended the version says that it removed the state; only a revise ends and returns versions without naming them.
 MATCH (v:State)
 WHERE $p.space IS NULL OR v.space = $p.space
 CALL (v) {
@@ -20,10 +20,10 @@ WITH v, [
       OR [l IN labels(f) WHERE l <> 'Live'] <> [l IN labels(v) WHERE l <> 'Live']
     THEN 'it differs from its first version in task, id, birth, position, request or kind' END,
   CASE WHEN next IS NOT NULL AND coalesce(v.to_step > next.from_step, true) THEN 'it is in view when its next version begins: they overlap' END,
-  CASE WHEN e.kind = 'step' AND coalesce(next.from_step <> v.to_step, true) AND NOT v.id IN e.removed
+  CASE WHEN e.kind <> 'revise' AND coalesce(next.from_step <> v.to_step, true) AND NOT v.id IN coalesce(e.removed, [])
     THEN 'nothing follows where it ended, though that step did not remove it: a gap' END,
-  CASE WHEN e.kind = 'step' AND next.from_step = v.to_step AND NOT v.id IN e.updated THEN 'the step that replaced it does not say so' END,
-  CASE WHEN b.kind = 'step' AND NOT v.id IN CASE WHEN v.key = v.lineage THEN b.added ELSE b.updated END
+  CASE WHEN e.kind <> 'revise' AND next.from_step = v.to_step AND NOT v.id IN coalesce(e.updated, []) THEN 'the step that replaced it does not say so' END,
+  CASE WHEN b.kind <> 'revise' AND NOT v.id IN coalesce(CASE WHEN v.key = v.lineage THEN b.added ELSE b.updated END, [])
     THEN 'the step that began it does not say so' END,
   CASE WHEN next IS NOT NULL AND NOT EXISTS { (next)-[:SUPERSEDES]->(v) } THEN 'its next version has no arrow to it' END
 ] AS found

@@ -155,7 +155,7 @@ def _audit(connection: Connection, space: str | None, progress: Callable[[str], 
     return Check(
         name="audit",
         verdict="wrong",
-        what=f"{len(findings)} findings in {where}: this is damage, or a defect of graphmem; report them. Each audit can be run alone",
+        what=f"{len(findings)} in {where}: damage, or a defect of graphmem; report them. One audit alone is a query",
         command=f"graphmem cypher {first}{given}",
         findings=findings,
     )

@@ -1,8 +1,8 @@
 """Tasks, requests, states, versions, raw results and the ledger, as they stand.
 
-Each is one statement of `cypher/inspect/` in READ mode, and costs what it answers, not what the graph holds. Nothing is
-written and nothing is locked. Invariant: an empty answer means that there is nothing to show; a task, request or id that
-does not exist is an error.
+Each is one statement of `cypher/inspect/` in READ mode, and costs what it answers, not what the graph holds. Nothing
+is written and nothing is locked. Invariant: an empty answer means that there is nothing to show; a task, request or id
+that does not exist is an error.
 """
 
 import json
@@ -64,7 +64,7 @@ def show(reader: Reader, space: str, task: str, id: str, *, limit: int = 50) -> 
     if not rows:
         require_task(reader, space, task)
         raise NotFoundError(
-            f"{task} has no state or raw result {id!r}. `graphmem states {task} --space {space}` lists the states in view.",
+            f"{task} has no state or raw result {id!r}; the states in view are listed by `states`.",
             command=f"graphmem states {task} --space {space}",
         )
     return tuple(_version(row) for row in rows)
@@ -103,7 +103,7 @@ def require_task(reader: Reader, space: str, task: str, *, request: int | None =
     rows = reader.read(query("task/read_task"), task_params(space, task))
     if not rows:
         raise NotFoundError(
-            f"there is no task {task!r} in space {space!r}. `graphmem tasks --space {space}` lists those that there are.",
+            f"there is no task {task!r} in space {space!r}; those that there are are listed by `tasks`.",
             command=f"graphmem tasks --space {space}",
         )
     if request is not None and not 1 <= request <= rows[0]["requests"]:

@@ -46,7 +46,7 @@ def why(reader: Reader, space: str, task: str, id: str, *, depth: int = 12) -> R
     if not rows:
         require_task(reader, space, task)
         raise NotFoundError(
-            f"{task} has no state {id!r}. A raw result rests on nothing but its call: `graphmem show {task} obs:1.1 --space {space}`.",
+            f"{task} has no state {id!r}; those in view are listed by `states`. A raw result is seen by `show`.",
             command=f"graphmem states {task} --space {space}",
         )
     known = {row["lineage"]: row for row in rows}
@@ -83,8 +83,10 @@ def _node(
 ) -> Reasoned:
     row = known[lineage]
     again = places[lineage] != place
-    edges = [] if again else _edges(row)
     by = None if place is None else _edges(known[place[0]])[place[1]]
+    # The arrow that led here is not followed back.
+    back = None if place is None or by is None else _Edge(place[0], by.relation, not by.incoming)
+    below = [] if again else [(i, edge) for i, edge in enumerate(_edges(row)) if edge != back]
     return Reasoned(
         **{name: row[name] for name in ("id", "summary", "request", "from_step", "to_step", "in_view", "given_step")},
         kind=StateKind(row["kind"]),
@@ -92,12 +94,10 @@ def _node(
         incoming=by is not None and by.incoming,
         evidence=() if again else tuple(_evidence(ref) for ref in row["refs"] if "tool" in ref),
         below=tuple(
-            _node(known, places, edge.lineage, place=(lineage, i))
-            for i, edge in enumerate(edges)
-            if edge.lineage in known
+            _node(known, places, edge.lineage, place=(lineage, i)) for i, edge in below if edge.lineage in known
         ),
         again=again and bool(row["refs"] or row["supporters"]),
-        more=any(edge.lineage not in known for edge in edges),
+        more=any(edge.lineage not in known for _, edge in below),
     )
 
 

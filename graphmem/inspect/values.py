@@ -22,7 +22,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskLine(Value):
-    """One task of a space. `open` is the number of its open request; `pending` the step whose calls wait for results."""
+    """One task of a space. `open`: the number of its open request; `pending`: the step whose calls wait for results."""
 
     task: str
     open: int | None
@@ -71,7 +71,7 @@ class ShownRef(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownVersion(Value):
-    """One version of a state, in view from `from_step` until before `to_step`. `refs_step` is where its refs were given."""
+    """One version of a state, in view from `from_step` until before `to_step`; its refs were given in `refs_step`."""
 
     id: str
     kind: StateKind
@@ -172,9 +172,9 @@ class Evidence(Value):
 class Reasoned(Value):
     """A state and what it rests on.
 
-    `by`: how the state above leads here, `incoming` when this one declared that it supports the one above; None at the top.
-    `given_step`: where its refs were given. `evidence`: raw results; `below`: states; `again`: shown in full elsewhere in
-    the answer (cycles end there); `more`: there is more below, left out at the depth that was asked for.
+    `by`: how the state above leads here, None at the top; `incoming`: this one declared that it supports the one above.
+    `given_step`: where its refs were given. `evidence`: raw results; `below`: states; `again`: shown in full elsewhere
+    in the answer (cycles end there); `more`: there is more below, left out at the depth that was asked for.
     """
 
     id: str

@@ -78,7 +78,7 @@ def fold(
     visible = tuple(entry for entry in entries if entry.states or not entry.abandoned)
     complete = {entry.request for entry in visible if not entry.cut}
     asked = tuple(
-        _entry(heading, list(heading.states), cut=False) for heading in unfolded if heading.number not in complete
+        _entry(heading, heading.states, cut=False, whole=True) for heading in unfolded if heading.number not in complete
     )
     return Index(
         entries=tuple(e for e in visible if e.request not in {a.request for a in asked}) + asked,
@@ -106,10 +106,10 @@ def _affordable(
     return len(newest_first)
 
 
-def _entry(heading: Heading, lines: Sequence[Line], *, cut: bool) -> IndexEntry:
+def _entry(heading: Heading, lines: Sequence[Line], *, cut: bool, whole: bool = False) -> IndexEntry:
     return IndexEntry(
         request=heading.number,
-        text=short_name(heading.text, characters=_QUERY_CHARACTERS),
+        text=heading.text if whole else short_name(heading.text, characters=_QUERY_CHARACTERS),
         states=tuple(IndexLine(id=line.id, summary=line.summary) for line in lines),
         abandoned=heading.abandoned,
         cut=cut,

@@ -6,6 +6,7 @@ message or trace holds a password or a parameter.
 """
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -61,7 +62,9 @@ class Connection:
             raise InvalidValueError(
                 f"{_without_login(uri)} is not a Neo4j URI: it begins with {', '.join(s + '://' for s in _SCHEMES)}"
             )
-        self.uri = _without_login(uri)
+        if "@" in urlsplit(uri).netloc:
+            raise InvalidValueError(f"{_without_login(uri)}: leave the login out of the URI; give user and password apart")
+        self.uri = uri
         self.user = user
         self.database = database
         self._timeout = timeout_seconds
@@ -77,6 +80,7 @@ class Connection:
                 telemetry_disabled=True,
                 # A label or key that nothing has used yet is no mistake of ours (an empty database knows none).
                 notifications_disabled_classifications=["UNRECOGNIZED"],
+                notifications_min_severity="WARNING",
                 user_agent="graphmem",
             )
 
@@ -154,7 +158,7 @@ class Connection:
                 self._give_up(error, retry=error.is_retryable() and time.monotonic() < deadline)
             except exceptions.Neo4jError as error:
                 self._give_up(error, retry=error.is_retryable() and time.monotonic() < deadline)
-            time.sleep(delay)
+            time.sleep(min(delay, max(0.0, deadline - time.monotonic())))
             delay *= 2
 
     def _give_up(self, error: Exception, *, retry: bool) -> None:
@@ -202,8 +206,8 @@ class Connection:
                 return DatabaseMissingError(
                     f"{self.uri} has no database {self.database!r}. Set GRAPHMEM_DATABASE to one that it has."
                 )
-            case exceptions.Neo4jError() if "Timedout" in code or "Timeout" in code or "OutOfMemory" in code:
-                return QueryTimeoutError(f"{at} gave up: {error.message}. Ask for less, or raise timeout_seconds.")
+            case exceptions.Neo4jError() if re.search("(?i)timed?.?out|OutOfMemory", code):
+                return QueryTimeoutError(f"{at} gave up: {error.message} Ask for less, or raise timeout_seconds.")
             case exceptions.ServiceUnavailable() | exceptions.SessionExpired() | OSError():
                 return ServerUnreachableError(
                     f"nothing answers at {self.uri}: {_cause(error)}. Is the server up?", command="graphmem up"

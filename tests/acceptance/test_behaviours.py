@@ -1,0 +1,389 @@
+"""The execution rules of FlowState on a real server: each test is a statement that an easy implementation gets wrong."""
+
+import pytest
+
+from graphmem import (
+    NotFoundError,
+    Operation,
+    PendingCallsError,
+    RequestClosedError,
+    RequestOpenError,
+    Space,
+    StaleStatusError,
+    StateKind,
+    StepOutput,
+    ToolCall,
+    ToolResult,
+)
+from graphmem.errors import NotPendingError
+from graphmem.store import Connection
+from tests.acceptance.speech import access, active_ids, add, call, index_ids, rejected, related, remove, say, update
+
+
+def test_a_step_that_only_asks_for_access_empties_the_observation_and_its_raw_result_can_still_be_cited(space: Space) -> None:
+    task = space.task("t")
+    say(task.request("one"), add("h"), message="done")
+    request = task.request("two")
+    (raw,) = call(request, "the policy")
+    say(request, see=("h",))
+    assert request.status().observation == ()
+    assert say(request, add("k", raw)).added == ("k",)
+    assert related(request.status(), "k") == {f"derives>{raw}"}
+
+
+def test_the_first_status_of_a_request_shows_nothing_of_the_one_before(space: Space) -> None:
+    task = space.task("t")
+    request = task.request("one")
+    call(request, "a result")
+    say(request, update("nothing", summary="x"), message="done")
+    status = task.request("two").status()
+    assert (status.observation, status.reasons, status.active, status.pending) == ((), (), (), None)
+
+
+def test_a_state_added_in_this_step_does_not_open_its_raw_result_in_this_step(space: Space) -> None:
+    request = space.task("t").request("one")
+    (raw,) = call(request, "a result")
+    result = say(request, add("k", raw), see=(raw,))
+    assert result.added == ("k",)
+    assert result.disclosed == ()
+    assert f"access {raw}" in rejected(result)
+    assert say(request, see=(raw,)).disclosed == (raw,)
+
+
+def test_the_raw_result_of_a_historical_state_is_open_only_after_that_state_was_disclosed(space: Space) -> None:
+    task = space.task("t")
+    request = task.request("one")
+    (raw,) = call(request, "a result")
+    say(request, add("k", raw), message="done")
+    request = task.request("two")
+    assert say(request, see=(raw,)).disclosed == ()
+    assert say(request, see=("k",)).disclosed == ("k",)
+    assert say(request, see=(raw,)).disclosed == (raw,)
+    shown = {state.id: state for state in request.status().active}
+    assert (shown[raw].value, shown[raw].kind) == ("a result", None)
+
+
+def test_what_is_disclosed_is_seen_from_the_next_prompt_to_the_end_of_the_request(space: Space) -> None:
+    task = space.task("t")
+    say(task.request("one"), add("h", value={"secret": "exact"}), message="done")
+    request = task.request("two")
+    before = request.status()
+    request.step(before, StepOutput(access=access("h")))
+    assert "exact" not in before.text()
+    assert "exact" in request.status().text()
+    say(request, add("mine"))
+    assert "exact" in request.status().text()
+    say(request, message="done")
+    assert "exact" not in task.request("three").status().text()
+
+
+def test_disclosing_a_state_shows_ids_and_relations_of_its_neighbours_and_nothing_else(space: Space) -> None:
+    task = space.task("t")
+    say(
+        task.request("one"),
+        add("a", "supports>b", value={"v": "value of a"}),
+        add("b", summary="summary b", value={"v": "value of b"}),
+        add("c", "follows>a", summary="summary c", value={"v": "value of c"}),
+        message="done",
+    )
+    request = task.request("two")
+    say(request, see=("a",))
+    status = request.status(index_lines=0)
+    assert related(status, "a") == {"supports>b", "follows<c"}
+    assert "value of a" in status.text()
+    assert not any(text in status.text() for text in ("value of b", "value of c", "summary b", "summary c"))
+
+
+def test_a_disclosed_historical_state_cannot_be_updated_or_removed(space: Space) -> None:
+    task = space.task("t")
+    say(task.request("one"), add("h"), message="done")
+    request = task.request("two")
+    say(request, see=("h",))
+    result = say(request, update("h", summary="new"), remove("h"))
+    assert set(rejected(result)) == {"update h", "remove h"}
+    assert index_ids(request.status()) == {1: ["h"]}
+
+
+def test_one_bad_operation_stops_only_those_that_rest_on_it(space: Space) -> None:
+    request = space.task("t").request("one")
+    say(request, add("old"))
+    result = say(
+        request,
+        add("good"),
+        add("bad", "nowhere"),
+        add("rests", "bad"),
+        add("deeper", "rests"),
+        add("x", "y"),
+        add("y", "supports>x"),
+        add("itself", "itself"),
+        add("late", "old"),
+        remove("old"),
+    )
+    assert set(result.added) == {"good", "x", "y"}
+    assert result.removed == ("old",)
+    why = rejected(result)
+    assert set(why) == {"add bad", "add rests", "add deeper", "add itself", "add late"}
+    assert "bad, whose add was rejected" in why["add rests"]
+    assert "the same delta removes" in why["add late"]
+
+
+def test_every_operation_is_validated_against_the_state_before_the_delta(space: Space) -> None:
+    request = space.task("t").request("one")
+    say(request, add("old"), add("both"))
+    result = say(
+        request,
+        add("new", summary="first"),
+        update("new", summary="second"),
+        remove("new"),
+        remove("old"),
+        add("old"),
+        update("both", summary="x"),
+        remove("both"),
+    )
+    assert (result.added, result.updated, set(result.removed)) == (("new",), (), {"old", "both"})
+    assert set(rejected(result)) == {"update new", "remove new", "add old"}
+    (state,) = request.status().active
+    assert state.summary == "first"
+
+
+def test_two_adds_of_one_id_count_once_and_two_updates_fold_in_order(space: Space, connection: Connection) -> None:
+    request = space.task("t").request("one")
+    first = say(request, add("a", "nowhere"), add("a"))
+    assert (first.added, len(first.rejected)) == ((), 2)
+    say(request, add("a"), add("b"))
+    say(request, update("a", summary="first"), update("a", "supports>b"), update("a", summary="last"))
+    (state, _) = request.status().active
+    assert (state.summary, related(request.status(), "a")) == ("last", {"supports>b"})
+    versions = connection.run("test", "MATCH (s:State {id: 'a', space: $p.space}) RETURN s.from_step AS n", {"space": space.name})
+    assert len(versions) == 2
+
+
+def test_an_update_replaces_what_it_gives_keeps_the_rest_and_cannot_change_the_kind(space: Space) -> None:
+    request = space.task("t").request("one")
+    say(request, add("b"), add("c"), add("a", "supports>b", value={"kept": 1.0}))
+    say(request, update("a", summary="new"))
+    status = request.status()
+    assert related(status, "a") == {"supports>b"}
+    assert {state.id: state.value for state in status.active}["a"] == {"kept": 1.0}
+    say(request, update("a", "follows>c"))
+    assert related(request.status(), "a") == {"follows>c"}
+    request.step(request.status(), StepOutput(delta=(Operation(operation="update", id="a", refs=()),)))
+    assert related(request.status(), "a") == set()
+    kind = Operation(operation="update", id="a", kind=StateKind.ARTIFACT, summary="x")
+    assert "the kind of a cannot change" in rejected(request.step(request.status(), StepOutput(delta=(kind,))))["update a"]
+
+
+def test_an_id_that_was_removed_can_be_added_again_in_a_later_step_and_begins_a_new_lineage(space: Space) -> None:
+    request = space.task("t").request("one")
+    say(request, add("a"), add("b", "supports>a"))
+    say(request, remove("a"))
+    assert related(request.status(), "b") == set()
+    assert say(request, add("a")).added == ("a",)
+    assert related(request.status(), "b") == set(), "the new state is not the one that b referred to"
+
+
+def test_ids_of_raw_results_requests_and_memory_are_reserved(space: Space) -> None:
+    request = space.task("t").request("one")
+    call(request, "x")
+    result = say(request, add("obs:1.1"), add("request:1"), add("memory:1"), add("obs:77.7"))
+    assert (result.added, len(result.rejected)) == ((), 4)
+
+
+def test_removing_the_citing_state_closes_its_raw_result_but_hides_nothing_that_was_disclosed(space: Space) -> None:
+    task = space.task("t")
+    request = task.request("one")
+    (first,) = call(request, "first")
+    (second,) = call(request, "second")
+    say(request, add("a", first), add("b", second))
+    say(request, see=(first,))
+    say(request, remove("a"), remove("b"))
+    assert first in active_ids(request.status())
+    assert say(request, see=(second,)).disclosed == ()
+    say(request, message="done")
+    request = task.request("two")
+    for raw in (first, second):
+        assert "not the id of a visible" in rejected(say(request, add("c", raw)))["add c"]
+
+
+def test_the_final_step_commits_its_delta_and_access_before_the_request_is_persisted(space: Space) -> None:
+    task = space.task("t")
+    say(task.request("one"), add("h"), message="done")
+    request = task.request("two")
+    status = request.status()
+    output = StepOutput(delta=(add("last", "supports>h"),), access=access("h"), message="bye")
+    result = request.step(status, output)
+    assert (result.added, result.disclosed, result.finished) == (("last",), ("h",), True)
+    again = request.step(status, output)
+    assert (again.replayed, again.step, again.added) == (True, result.step, result.added)
+    with pytest.raises(RequestClosedError):
+        request.status()
+    assert index_ids(task.request("three").status()) == {1: ["h"], 2: ["last"]}
+
+
+def test_a_step_of_rejected_operations_is_a_step_and_an_empty_or_double_one_is_refused(space: Space) -> None:
+    request = space.task("t").request("one")
+    (raw,) = call(request, "seen")
+    result = request.step(request.status(), StepOutput())
+    assert result.refused is not None
+    both = StepOutput(message="done", tool_calls=(ToolCall(name="look"),))
+    assert "one decision" in (request.step(request.status(), both).refused or "")
+    assert request.step(request.status(), "no block at all").refused is not None
+    status = request.status()
+    assert [o.id for o in status.observation] == [raw], "a refused output leaves the observation where it is"
+    assert len(status.reasons) == 1
+    result = say(request, update("nothing", summary="x"))
+    assert (result.refused, result.committed, len(result.rejected)) == (None, (), 1)
+    assert request.status().observation == ()
+
+
+def test_strict_mode_takes_the_text_of_b3_and_nothing_else(space: Space) -> None:
+    request = space.task("t").request("one")
+    text = (
+        "<state_focus>\n[]\n</state_focus>\n<state_delta>\n"
+        '[{"state_set": "artifacts", "operation": "add", "state_id": "plan", "summary": "a plan", "value": {}, "refs": []}]\n'
+        '</state_delta>\n<tool_calls>\n[]\n</tool_calls>\n<assistant_message>\n{"content": null}\n</assistant_message>'
+    )
+    assert request.step(request.status(), text, strict=True).added == ("plan",)
+    fenced = f"```text\n{text.replace('plan', 'other')}\n```"
+    assert request.step(request.status(), fenced, strict=True).refused is not None
+    lenient = request.step(request.status(), fenced)
+    assert (lenient.added, bool(lenient.repairs)) == (("other",), True)
+
+
+def test_a_state_of_a_folded_request_is_accessible_and_a_request_without_states_is_in_the_index(space: Space) -> None:
+    task = space.task("t")
+    for number in range(1, 6):
+        delta = () if number == 4 else (add(f"s{number}-1"), add(f"s{number}-2"))
+        say(task.request(f"request {number}"), *delta, message="done")
+    request = task.request("now")
+    assert index_ids(request.status())[4] == []
+    status = request.status(index_lines=3)
+    assert (status.history.folded_to, [entry.request for entry in status.index]) == (2, [3, 4, 5])
+    assert (index_ids(status)[3], status.index[0].cut) == (["s3-2"], True)
+    result = request.step(status, StepOutput(access=access("s1-1", "request:2", "nowhere")))
+    assert result.disclosed == ("s1-1", "request:2")
+    assert set(rejected(result)) == {"access nowhere"}
+    status = request.status(index_lines=3)
+    assert index_ids(status)[2] == ["s2-1", "s2-2"]
+    taken = request.step(status, StepOutput(delta=(add("s1-2"), add("fresh", "supports>s1-2"))))
+    assert (taken.added, set(rejected(taken))) == (("fresh",), {"add s1-2"})
+
+
+def test_a_relation_is_never_shown_the_other_way_round(space: Space) -> None:
+    request = space.task("t").request("one")
+    say(request, add("a"), add("b", "supersedes>a"))
+    status = request.status()
+    assert related(status, "b") == {"supersedes>a"}
+    assert related(status, "a") == {"supersedes<b"}
+    assert '{"state_id":"b","rel":"supersedes","direction":"incoming"}' in status.text()
+
+
+def test_a_status_read_before_another_writers_step_cannot_be_answered(space: Space) -> None:
+    task = space.task("t")
+    request = task.request("one")
+    stale = request.status()
+    say(task.open_request(), add("theirs"))
+    with pytest.raises(StaleStatusError):
+        request.step(stale, StepOutput(delta=(add("mine"),)))
+    assert active_ids(request.status()) == ["theirs"]
+
+
+def test_without_psa_every_historical_state_is_active_and_there_is_no_index(space: Space) -> None:
+    task = space.task("t", psa=False)
+    say(task.request("one"), add("h", value={"full": "content"}), message="done")
+    request = task.request("two")
+    say(request, add("own", "supports>h"))
+    status = request.status()
+    assert active_ids(status) == ["h", "own"]
+    assert "Historical State Index" not in status.text()
+    assert '"full":"content"' in status.text()
+    result = say(request, update("h", summary="x"), see=("h",))
+    assert set(rejected(result)) == {"update h", "access h"}
+
+
+def test_without_isu_a_rule_makes_one_state_of_each_final_response(space: Space) -> None:
+    task = space.task("t", isu=False)
+    request = task.request("one")
+    raws = call(request, "first", "second")
+    assert set(rejected(say(request, add("a")))) == {"add a"}
+    say(request, message="The answer is 7")
+    request = task.request("two")
+    assert index_ids(request.status()) == {1: ["response-1"]}
+    say(request, see=("response-1",))
+    (state,) = request.status().active
+    assert (state.kind, state.value) == (StateKind.ARTIFACT, {"response": "The answer is 7"})
+    assert related(request.status(), "response-1") == {f"derives>{raw}" for raw in raws}
+    assert say(request, see=(raws[1],)).disclosed == (raws[1],)
+
+
+def test_the_order_of_keys_in_arguments_does_not_count_and_a_number_and_its_float_differ() -> None:
+    from graphmem.trace import content_hash
+
+    def hashed(arguments: dict[str, object], content: str = "r") -> str:
+        return content_hash([ToolCall(name="f", arguments=arguments)], [content])  # type: ignore[arg-type]
+
+    assert hashed({"a": 1, "b": {"x": 1, "y": 2}}) == hashed({"b": {"y": 2, "x": 1}, "a": 1})
+    assert hashed({"a": 1}) != hashed({"a": 1.0})
+    assert hashed({"a": 1}) != hashed({"a": "1"})
+    assert hashed({}, "r") != hashed({}, "r ")
+
+
+def test_two_identical_consecutive_actions_make_two_nodes(space: Space) -> None:
+    request = space.task("t").request("one")
+    assert call(request, "same") == ("obs:1.1",)
+    assert call(request, "same") == ("obs:2.1",)
+
+
+def test_no_related_state_is_out_of_view(space: Space) -> None:
+    request = space.task("t").request("one")
+    say(request, add("a"), add("b", "supports>a"), add("c", "supports>b"))
+    say(request, remove("b"))
+    status = request.status()
+    assert (related(status, "a"), related(status, "c")) == (set(), set())
+
+
+def test_a_step_while_calls_are_pending_is_refused_and_a_crash_leaves_them_pending(space: Space) -> None:
+    task = space.task("t")
+    request = task.request("one")
+    result = request.step(request.status(), StepOutput(tool_calls=(ToolCall(name="pay", arguments={"usd": 80}),)))
+    with pytest.raises(PendingCallsError):
+        request.step(request.status(), StepOutput(message="done"))
+    resumed = task.open_request()
+    pending = resumed.status().pending
+    assert pending is not None
+    assert pending.calls == result.calls
+    assert "pay" in resumed.status().text()
+    (raw,) = resumed.observe(pending, [ToolResult.unknown(pending.calls[0].id)])
+    status = resumed.status()
+    assert (status.pending, status.observation[0].content) == (None, None)
+    assert "outcome unknown" in status.text()
+    assert resumed.observe(pending, [ToolResult.unknown(pending.calls[0].id)]) == (raw,)
+    with pytest.raises(NotPendingError):
+        resumed.observe(pending, [ToolResult(call_id=pending.calls[0].id, content="paid")])
+
+
+def test_a_second_request_while_one_is_open_names_the_way_to_resume_it(space: Space) -> None:
+    task = space.task("t")
+    with pytest.raises(NotFoundError):
+        task.open_request()
+    task.request("one")
+    with pytest.raises(RequestOpenError, match="open_request"):
+        task.request("two")
+    assert task.open_request().text == "one"
+
+
+def test_the_same_task_name_and_ids_in_another_space_are_not_seen(graph: object, space: Space, connection: Connection) -> None:
+    other = Space(space._context, f"{space.name}-other")
+    try:
+        for where in (space, other):
+            request = where.task("t").request(f"in {where.name}")
+            (raw,) = call(request, f"result of {where.name}")
+            say(request, add("a", raw, value={"in": where.name}), message="done")
+        say(space.task("t").request("more"), add("only-here"), message="done")
+        request = other.task("t").request("two")
+        assert index_ids(request.status()) == {1: ["a"]}
+        say(request, see=("a",))
+        assert "result of" not in request.status().text()
+        assert space.name + '"' not in request.status().text()
+    finally:
+        connection.run("test", "MATCH (n {space: $p.space}) DETACH DELETE n", {"space": other.name})

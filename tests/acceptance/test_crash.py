@@ -1,0 +1,232 @@
+"""kill -9 in the middle of steps: of the client, and of the server.
+
+A client in a process of its own drives a task and prints what was acknowledged, one JSON line a call. Whatever moment
+the kill hits, each line it managed to print is in the ledger with its content, and at most one call more.
+"""
+
+import contextlib
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+import graphmem
+from graphmem import Operation, StateKind, StepOutput, ToolCall, ToolResult, server
+from graphmem.inspect import audit
+
+CLIENT_KILLS = 10
+SERVER_KILLS = 3
+
+
+# --- the client that is killed ---------------------------------------------------------------------------------------
+
+
+def output_for(i: int) -> StepOutput:
+    """The i-th output: a state of its own, with a call in every second one; every sixth is a final response."""
+    add = Operation(
+        operation="add", id=f"s{i}", kind=StateKind.KNOWLEDGE, summary=f"step {i}", value={"i": i, "text": "é" * i}, has_value=True
+    )
+    calls = (ToolCall(name="search", arguments={"i": i}),) if i % 2 else ()
+    return StepOutput(delta=(add,), tool_calls=calls, message=f"answer {i}" if i % 6 == 0 else None)
+
+
+def say(**what: Any) -> None:
+    print(json.dumps(what), flush=True)
+
+
+def drive(space: str, name: str, first: int, *, patient: bool) -> None:
+    """Go on from output `first` for ever. `patient`: outlive the server, repeating each call under its own attempt key."""
+    with graphmem.connect() as graph:
+        task = graph.space(space).task(name)
+        for i in range(first, 100_000):
+            while True:
+                try:
+                    _one(task, i)
+                    break
+                except (graphmem.ServerUnreachableError, graphmem.StoreError):
+                    if not patient:
+                        raise
+                    time.sleep(0.1)
+
+
+def _one(task: graphmem.Task, i: int) -> None:
+    request = _open(task, i)
+    status = request.status()
+    if status.pending is not None:
+        _answer(request, status.pending)
+        status = request.status()
+    result = request.step(status, output_for(i), attempt=f"output-{i}")
+    say(i=i, step=result.step, replayed=result.replayed, added=result.added)
+    if result.calls and request.status().pending is not None:
+        _answer(request, result.pending)
+
+
+def _open(task: graphmem.Task, i: int) -> graphmem.Request:
+    try:
+        return task.open_request()
+    except (graphmem.NoOpenRequestError, graphmem.NotFoundError):
+        return task.request(f"request before output {i}", attempt=f"open-{i}")
+
+
+def _answer(request: graphmem.Request, pending: graphmem.PendingCalls) -> None:
+    results = [ToolResult(call_id=call.id, content=f"result of {call.arguments['i']}") for call in pending.calls]
+    say(observed=request.observe(pending, results), of=pending.step)
+
+
+# --- what is left behind ---------------------------------------------------------------------------------------------
+
+
+def start(environment: Mapping[str, str], space: str, first: int, *, patient: bool = False) -> "subprocess.Popen[str]":
+    command = [sys.executable, __file__, space, "job", str(first), "patient" if patient else "brief"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
+
+
+def lines_until(process: "subprocess.Popen[str]", count: int, *, seconds: float = 60.0) -> list[dict[str, Any]]:
+    """The next `count` acknowledgements."""
+    assert process.stdout is not None
+    found: list[dict[str, Any]] = []
+    while len(found) < count:
+        ready, _, _ = select.select([process.stdout], [], [], seconds)
+        assert ready, "the client says nothing any more"
+        line = process.stdout.readline()
+        assert line, f"the client ended with {process.wait()}"
+        found.append(json.loads(line))
+    return found
+
+
+def kill(process: "subprocess.Popen[str]") -> list[dict[str, Any]]:
+    """SIGKILL; what it had still said."""
+    process.send_signal(signal.SIGKILL)
+    rest, _ = process.communicate()
+    return [json.loads(line) for line in rest.splitlines() if line.endswith("}")]
+
+
+def ledger(graph: graphmem.Graph, space: str) -> list[dict[str, Any]]:
+    with graph.connection.transaction() as run:
+        return run(
+            "MATCH (s:Step {space: $p.space}) "
+            "RETURN s.number AS number, s.kind AS kind, s.output AS output ORDER BY number",
+            {"space": space},
+        )
+
+
+def values(graph: graphmem.Graph, space: str) -> dict[str, tuple[int, Any]]:
+    with graph.connection.transaction() as run:
+        rows = run(
+            "MATCH (s:State {space: $p.space}) RETURN s.id AS id, s.from_step AS step, s.value AS value", {"space": space}
+        )
+    assert len({row["id"] for row in rows}) == len(rows), "a state was written twice"
+    return {row["id"]: (row["step"], json.loads(row["value"])) for row in rows}
+
+
+def check_nothing_acknowledged_is_lost(graph: graphmem.Graph, space: str, said: list[dict[str, Any]]) -> int:
+    """The number of the last output that is in the ledger."""
+    steps = {row["number"]: row for row in ledger(graph, space)}
+    assert sorted(steps) == list(range(1, len(steps) + 1))
+    written = values(graph, space)
+    acknowledged = {line["i"]: line["step"] for line in said if "i" in line}
+    for i, step in acknowledged.items():
+        assert steps[step]["kind"] == "step"
+        assert f"step {i}" in steps[step]["output"]
+        assert written[f"s{i}"] == (step, {"i": i, "text": "é" * i})
+    for line in said:
+        if "of" in line:
+            assert steps[line["of"] + 1]["kind"] == "observe"
+    outputs = sum(row["kind"] == "step" for row in steps.values())
+    assert outputs == len(written)
+    assert 0 <= outputs - len(acknowledged) <= 1
+    return outputs
+
+
+def test_whatever_a_killed_client_was_told_is_in_the_ledger(
+    graph: graphmem.Graph, space: graphmem.Space, server_env: Mapping[str, str]
+) -> None:
+    chance, said, first, unanswered = random.Random(7), list[dict[str, Any]](), 1, 0
+    for _ in range(CLIENT_KILLS):
+        process = start(server_env, space.name, first)
+        said += lines_until(process, chance.randint(1, 6))
+        time.sleep(chance.uniform(0, 0.05))
+        said += kill(process)
+        last = check_nothing_acknowledged_is_lost(graph, space.name, said)
+        said += [{"i": i, "step": values(graph, space.name)[f"s{i}"][0]} for i in range(1, last + 1) if not _was_said(said, i)]
+        unanswered += check_pending_calls_come_back(space.task("job"), last)
+        first = last + 1
+    assert list(audit(graph.connection, space.name)) == []
+    assert first > CLIENT_KILLS
+
+
+def _was_said(said: list[dict[str, Any]], i: int) -> bool:
+    return any(line.get("i") == i for line in said)
+
+
+def check_pending_calls_come_back(task: graphmem.Task, last: int) -> int:
+    """The task can be resumed: calls whose results were not stored are pending, those that were are not."""
+    if last % 6 == 0:
+        return 0
+    status = task.open_request().status()
+    cited = f"result of {last}"
+    if status.pending is None:
+        shown = [o.content for o in status.observation]
+        assert shown == ([cited] if last % 2 else [])
+        return 0
+    assert [call.arguments for call in status.pending.calls] == [{"i": last}]
+    with pytest.raises(graphmem.PendingCallsError):
+        task.open_request().step(status, StepOutput(message="on"))
+    return 1
+
+
+def test_a_client_that_dies_between_step_and_observe_finds_its_calls_pending(space: graphmem.Space) -> None:
+    request = space.task("job").request("go")
+    result = request.step(request.status(), output_for(1))
+    again = space.task("job").open_request().status()
+    assert again.pending is not None
+    assert (again.pending.step, again.pending.calls) == (result.step, result.calls)
+    assert again.observation == ()
+    assert "Calls Without Results Yet" in again.text()
+    space.task("job").open_request().observe(again.pending, [ToolResult.unknown(again.pending.calls[0].id)])
+    assert [o.content for o in request.status().observation] == [None]
+
+
+@contextlib.contextmanager
+def reaped(process: "subprocess.Popen[str]") -> Iterator["subprocess.Popen[str]"]:
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_killed_server_loses_nothing_and_a_patient_client_repeats_nothing(tmp_path: Path) -> None:
+    chance, said, space = random.Random(11), list[dict[str, Any]](), f"crash-{uuid4().hex}"
+    home = tmp_path / "home"
+    with server.running(home=home, durable=True) as up:
+        environment = {"GRAPHMEM_URI": up.uri, "GRAPHMEM_USER": up.user, "GRAPHMEM_PASSWORD": up.password}
+        graphmem.initialize(up.uri, up.user, up.password)
+        with reaped(start(environment, space, 1, patient=True)) as client:
+            for _ in range(SERVER_KILLS):
+                said += lines_until(client, chance.randint(4, 9))
+                time.sleep(chance.uniform(0, 0.05))
+                os.kill(up.pid, signal.SIGKILL)
+                up = server.up(home=home)
+            said += lines_until(client, 6)
+            said += kill(client)
+        with graphmem.connect(up.uri, up.user, up.password) as graph:
+            last = check_nothing_acknowledged_is_lost(graph, space, said)
+            acknowledged = [line["i"] for line in said if "i" in line]
+            assert acknowledged == list(range(1, len(acknowledged) + 1))
+            assert last - len(acknowledged) in (0, 1)
+            assert list(audit(graph.connection, space)) == []
+
+
+if __name__ == "__main__":
+    drive(sys.argv[1], sys.argv[2], int(sys.argv[3]), patient=sys.argv[4] == "patient")

@@ -1,0 +1,37 @@
+"""Every query file on a real server: it parses as Cypher 5 and 25, without a warning, and is what its header says."""
+
+from pathlib import Path
+
+import neo4j
+import pytest
+
+from graphmem.store import Connection, query, query_names
+from graphmem.store.queries import folder
+
+ROOMS = sorted(path.name for path in Path(folder()).iterdir() if path.is_dir())
+NAMES = [name for room in ROOMS for name in query_names(room) if not name.startswith("schema/0")]
+
+
+@pytest.mark.parametrize("language", ["CYPHER 5", "CYPHER 25"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_query_file_is_what_its_header_says(
+    connection: Connection, server_env: dict[str, str], name: str, language: str
+) -> None:
+    wanted = query(name)
+    auth = (server_env["GRAPHMEM_USER"], server_env["GRAPHMEM_PASSWORD"])
+    with neo4j.GraphDatabase.driver(connection.uri, auth=auth, telemetry_disabled=True) as driver, driver.session() as session:
+        text = f"{language} EXPLAIN {wanted.text}"
+        result = session.run(text, p=dict.fromkeys(wanted.params))  # type: ignore[arg-type]  # a test puts a prefix before a file
+        columns = tuple(result.keys())
+        summary = result.consume()
+    found = [status.status_description for status in summary.gql_status_objects if status.is_notification]
+    unknown = [text for text in found if "does not exist" not in text]
+    assert columns == wanted.returns
+    assert unknown == []
+    assert (summary.query_type in ("r", "s")) == (wanted.mode == "read")  # a procedure of the system is `s`
+
+
+def test_every_query_file_is_small_and_has_a_sentence() -> None:
+    for name in NAMES:
+        assert query(name).summary.endswith((".", "!")), name
+        assert len(query(name).text.splitlines()) <= 130, name
