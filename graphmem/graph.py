@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from graphmem.errors import InvalidValueError, ServerUnreachableError
-from graphmem.llm.tokens import Tokenizer, o200k
+from graphmem.llm.tokens import Tokenizer, WhenUsed
 from graphmem.store import Connection, Trace, init, schema_version
 from graphmem.task import Context, Task
 from graphmem.task.context import Redact
@@ -91,7 +91,7 @@ def connect(
         connection.close()
         raise
     return Graph(
-        Context(connection=connection, tokenizer=tokenizer or o200k(), limits=limits or Limits(), redact=redact)
+        Context(connection=connection, tokenizer=tokenizer or WhenUsed(), limits=limits or Limits(), redact=redact)
     )
 
 

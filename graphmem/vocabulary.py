@@ -77,7 +77,7 @@ class Limits:
     summary_characters: int = 2_000
     value_bytes: int = 1 << 20
     result_bytes: int = 1 << 20
-    text_bytes: int = 1 << 20
+    text_bytes: int = 4 << 20
     refs: int = 200
 
 
@@ -147,7 +147,7 @@ def value_fault(value: object, *, path: str = "value", levels: int = 100) -> str
             for key, item in value.items():
                 if not isinstance(key, str):
                     return f"{path}: the key {key!r} is not a text"
-                fault = text_fault(key) or value_fault(item, path=f"{path}.{key}", levels=levels - 1)
+                fault = value_fault(key, path=f"{path} key") or value_fault(item, path=f"{path}.{key}", levels=levels - 1)
                 if fault is not None:
                     return fault
             return None

@@ -62,6 +62,24 @@ def o200k() -> Tokenizer:
     return _Counter("o200k_base", True, counts) if counts else estimate()
 
 
+class WhenUsed:
+    """`o200k()`, found at the first count: loading a vocabulary takes a second that few callers need."""
+
+    @property
+    def name(self) -> str:
+        """The name of the vocabulary, or `estimate`."""
+        return o200k().name
+
+    @property
+    def exact(self) -> bool:
+        """Whether the count is the model's own."""
+        return o200k().exact
+
+    def count(self, text: str) -> int:
+        """The number of tokens of the text."""
+        return o200k().count(text)
+
+
 def _tiktoken() -> Callable[[str], int] | None:
     if not _has_vocabulary():
         return None

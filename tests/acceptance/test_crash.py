@@ -209,7 +209,7 @@ def reaped(process: "subprocess.Popen[str]") -> Iterator["subprocess.Popen[str]"
 def test_a_killed_server_loses_nothing_and_a_patient_client_repeats_nothing(tmp_path: Path) -> None:
     chance, said, space = random.Random(11), list[dict[str, Any]](), f"crash-{uuid4().hex}"
     home = tmp_path / "home"
-    with server.running(home=home, durable=True) as up:
+    with server.running(home=home) as up:
         environment = {"GRAPHMEM_URI": up.uri, "GRAPHMEM_USER": up.user, "GRAPHMEM_PASSWORD": up.password}
         graphmem.initialize(up.uri, up.user, up.password)
         with reaped(start(environment, space, 1, patient=True)) as client:
@@ -217,7 +217,7 @@ def test_a_killed_server_loses_nothing_and_a_patient_client_repeats_nothing(tmp_
                 said += lines_until(client, chance.randint(4, 9))
                 time.sleep(chance.uniform(0, 0.05))
                 os.kill(up.pid, signal.SIGKILL)
-                up = server.up(home=home)
+                up = server.up(home=home, short_lived=True)
             said += lines_until(client, 6)
             said += kill(client)
         with graphmem.connect(up.uri, up.user, up.password) as graph:

@@ -23,7 +23,7 @@ from graphmem.inspect import audit
 from tests.acceptance.flowstate_model import ModelState, ModelTask, Outcome, counted
 
 IDS = ("a", "b", "c", "d", "e", "f")
-ODD = ("ghost", "memory:x", "request:1", "request:9", "request:x", "obs:9.9", "naïve ☂ id")
+ODD = ("ghost", "memory:x", "request:1", "request:9", "request:x", "request:01", "obs:9.9", "naïve ☂ id")
 TOKEN = re.compile(r"tok\d+")
 
 # A target is drawn as a name, or as a place in what the task holds: names alone would rarely meet a raw result.
@@ -370,7 +370,7 @@ def _compare_index(status: Status, model: ModelTask, lines: int) -> None:
         assert entry.cut == (len(wanted) < len(index[entry.request]))
     # Fewer states than allowed only where that many headings took their place.
     assert len(kept) == min(lines, len(everything)) or len(shown) >= lines
-    assert first == 1 or len(kept) < len(everything)
+    assert first == 1 or len(kept) < len(everything) or len(shown) >= lines
 
 
 def _compare_text(status: Status, model: ModelTask) -> None:
@@ -387,7 +387,7 @@ def test_random_runs_show_and_store_what_the_sets_of_the_paper_say(graph: graphm
     more = int(os.environ.get("GRAPHMEM_EXAMPLES", "0"))
     machine = type("Machine", (FlowMachine,), {"environment": server_env})
     profile = settings(
-        max_examples=more or 40,
+        max_examples=more or 40, phases=__import__("hypothesis").settings.default.phases[:3] if os.environ.get("NOSHRINK") else list(__import__("hypothesis").Phase),
         stateful_step_count=25,
         derandomize=not more,
         database=None,

@@ -1,0 +1,39 @@
+# Two commands for a newcomer: `make demo` and `make test`. Everything is installed into .venv, pinned.
+PYTHON ?= python3.11
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
+
+.PHONY: demo test lint runs cost clean
+
+demo: .venv/demo
+	$(BIN)/graphmem demo
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: .venv/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/cog --check README.md
+
+# Checks on recorded runs of real agents: make runs RUNS=DIR
+runs: .venv/test
+	$(BIN)/python -m pytest tests/runs --runs=$(RUNS) -s
+
+# Figures: make cost SIZES="100 1000 10000 100000"
+cost: .venv/test
+	$(BIN)/python -m experiments.cost --sizes $(or $(SIZES),100 1000 10000 100000)
+
+.venv/demo: pyproject.toml .ci/constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) -e '.[embedded,agent]'
+	@touch $@
+
+.venv/test: .venv/demo
+	$(PIP) -e '.[embedded,agent,test]'
+	@touch $@
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
