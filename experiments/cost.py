@@ -1,8 +1,8 @@
-"""What one call costs as the task grows: database hits, statements, and times as multiples of a baseline in the same run.
+"""What one call costs as the task grows: database hits, statements, and times as multiples of a baseline.
 
-`python -m experiments.cost --sizes 100 1000 10000 100000` starts a server of its own, plans every statement on the empty
-database, and prints a table; `--json FILE` keeps the figures. The answer and the local degree are the same at every size:
-50 lines of index, 10 headings, 5 active states, one observation.
+`python -m experiments.cost --sizes 100 1000 10000 100000` starts a server of its own, plans every statement on the
+empty database, and prints a table; `--json FILE` keeps the figures. The answer and the local degree are the same at
+every size: 50 lines of index, 10 headings, 5 active states, one observation. Times are medians of one run.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,7 @@ def measure(request: graphmem.Request, profiler: Profiler, *, prefix: str = "") 
 
 
 def time_ratios(request: graphmem.Request, connection: Connection, repeats: int) -> dict[str, float]:
-    """Median times as multiples: of `RETURN 1` for nothing but itself, of a one-node write in the same mode otherwise."""
+    """Median times as multiples: of `RETURN 1`, and of a one-node write in the same mode."""
     with connection.transaction() as run:
         run("MERGE (n:Baseline {key: 'cost'}) SET n.x = 0", {})
     write = Query(
@@ -171,21 +172,19 @@ def time_ratios(request: graphmem.Request, connection: Connection, repeats: int)
         return result
 
     for i in range(repeats):
-        timed("return_1", lambda: connection.read(one, {}))
-        timed("auto_write", lambda i=i: connection.read_locked(write, {"x": i}))
-        timed("managed_write", lambda i=i: connection.write(write, {"x": i}))
-        status = timed("status", lambda: _status(request))
+        timed("return_1", partial(connection.read, one, {}))
+        timed("auto_write", partial(connection.read_locked, write, {"x": i}))
+        timed("managed_write", partial(connection.write, write, {"x": i}))
+        status = timed("status", partial(_status, request))
         new = _add(f"timed-{i}", (Relation.FOLLOWS, "own-1"))
         output = StepOutput(delta=(new,), tool_calls=(ToolCall(name="look", arguments={"i": i}),))
-        result = timed("step", lambda status=status, output=output: request.step(status, output))
+        result = timed("step", partial(request.step, status, output))
         results = [ToolResult(call_id=result.calls[0].id, content=f"result {i}")]
-        timed("observe", lambda result=result, results=results: request.observe(result, results))
-        fresh = _status(request)
+        timed("observe", partial(request.observe, result, results))
         removal = Operation(operation="remove", id=f"timed-{i}")
-        request.step(fresh, StepOutput(delta=(removal,)))
-        fresh = _status(request)
+        request.step(_status(request), StepOutput(delta=(removal,)))
         access = StepOutput(access=(Access(target=f"s7-{i % 5}"),))
-        timed("disclosure", lambda fresh=fresh, access=access: request.step(fresh, access))
+        timed("disclosure", partial(request.step, _status(request), access))
     median = {name: statistics.median(values) for name, values in samples.items()}
     return {
         "return_1_ms": median["return_1"] * 1000,

@@ -59,7 +59,7 @@ class Space:
         return f"Space({self.name})"
 
     def task(self, name: str, *, psa: bool | None = None, isu: bool | None = None) -> Task:
-        """A handle on a task, made when its first request is opened. `psa` and `isu` are the paper's ablations (§4.1)."""
+        """A handle on a task, which is made when its first request is opened. `psa`, `isu`: the ablations (§4.1)."""
         return Task(self._context, self.name, name, psa=psa, isu=isu)
 
 
@@ -135,8 +135,8 @@ def _embedded(database: str, timeout_seconds: float, trace: Trace | None) -> Con
     found = server.find()
     if found is None:
         raise ServerUnreachableError(
-            "no server: the embedded one is not up and GRAPHMEM_URI is not set. Run `graphmem up`, or set GRAPHMEM_URI, "
-            "GRAPHMEM_USER and GRAPHMEM_PASSWORD.",
+            "no server: the embedded one is not up and GRAPHMEM_URI is not set. Run `graphmem up`, or set "
+            "GRAPHMEM_URI, GRAPHMEM_USER and GRAPHMEM_PASSWORD.",
             command="graphmem up",
         )
     return Connection(

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from graphmem.errors import InvalidValueError, LimitError
 
-Json: TypeAlias = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 
 
 class StateKind(StrEnum):
@@ -147,7 +147,9 @@ def value_fault(value: object, *, path: str = "value", levels: int = 100) -> str
             for key, item in value.items():
                 if not isinstance(key, str):
                     return f"{path}: the key {key!r} is not a text"
-                fault = value_fault(key, path=f"{path} key") or value_fault(item, path=f"{path}.{key}", levels=levels - 1)
+                fault = value_fault(key, path=f"{path} key") or value_fault(
+                    item, path=f"{path}.{key}", levels=levels - 1
+                )
                 if fault is not None:
                     return fault
             return None

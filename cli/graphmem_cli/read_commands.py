@@ -11,6 +11,7 @@ import click
 
 from graphmem import inspect
 from graphmem.graph import Graph
+from graphmem.vocabulary import Json, json_text
 from graphmem_cli.options import (
     Command,
     Reach,
@@ -246,9 +247,15 @@ def cypher(reach: Reach, name: str | None, given: tuple[str, ...], space: str | 
     if as_json:
         print_json([dict(zip(found.columns, row, strict=True)) for row in found.rows])
     elif found.rows:
-        print_table([column.upper() for column in found.columns], found.rows)
+        print_table(
+            [column.upper() for column in found.columns], [[_plain_cell(cell) for cell in row] for row in found.rows]
+        )
     else:
         say("no rows")
+
+
+def _plain_cell(cell: Json) -> object:
+    return cell if cell is None or isinstance(cell, str | int | float) else json_text(cell)
 
 
 def _list_queries(as_json: bool) -> None:

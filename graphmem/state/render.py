@@ -1,8 +1,8 @@
 """The text of a status: the input prompt of FlowState, Appendix B.3.
 
-Pure. The order is stable from its start, so that providers' prefix caches keep working: the index, which is fixed during
-a request; active states in the order of their appearance; then what is new. Invariant: what stands in a block cannot
-close it.
+Pure. The order is stable from its start, so that providers' prefix caches keep working: the index, which is fixed
+during a request; active states in the order of their appearance; then what is new. Invariant: what stands in a block
+cannot close it.
 """
 
 from collections.abc import Iterable, Sequence

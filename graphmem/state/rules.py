@@ -115,7 +115,7 @@ def refusal(output: StepOutput) -> str | None:
 
 
 def unknown_ids(output: StepOutput, view: View) -> tuple[str, ...]:
-    """The ids named whose standing the status did not show, so that the graph has to be asked (folded, earlier raw results)."""
+    """The ids named whose standing the status did not show, so that the graph has to be asked."""
     added = {op.id for op in output.delta if op.operation == "add"}
     named = {ref.target for op in output.delta for ref in op.refs or ()} - added
     asked = {access.target for access in output.access}

@@ -63,7 +63,9 @@ class Connection:
                 f"{_without_login(uri)} is not a Neo4j URI: it begins with {', '.join(s + '://' for s in _SCHEMES)}"
             )
         if "@" in urlsplit(uri).netloc:
-            raise InvalidValueError(f"{_without_login(uri)}: leave the login out of the URI; give user and password apart")
+            raise InvalidValueError(
+                f"{_without_login(uri)}: leave the login out of the URI; give user and password apart"
+            )
         self.uri = uri
         self.user = user
         self.database = database
@@ -99,7 +101,7 @@ class Connection:
         """
         try:
             return self._auto_commit(query.name, query.text, p, neo4j.WRITE_ACCESS), True
-        except _ReadOnlyDatabase:
+        except _ReadOnlyDatabaseError:
             return self._auto_commit(query.name, query.without_lock, p, neo4j.READ_ACCESS), False
 
     def write(self, query: Query, p: Mapping[str, Any], check: Check | None = None) -> Row:
@@ -111,7 +113,7 @@ class Connection:
         @neo4j.unit_of_work(timeout=self._timeout)
         def work(tx: neo4j.ManagedTransaction) -> Row:
             result = tx.run(query.text, p=dict(p))
-            row = dict(result.single(strict=True).items())
+            row = dict(result.single(strict=True))
             self._note(query.name, result.consume())
             if check is not None:
                 check(row)
@@ -138,7 +140,7 @@ class Connection:
     def transaction(self) -> Iterator[Callable[[LiteralString, Mapping[str, Any]], list[Row]]]:
         """An open transaction as a function from a statement to its rows; committed when the block ends well."""
         with self._mapped(), self._session(neo4j.WRITE_ACCESS) as session, session.begin_transaction() as tx:
-            yield lambda text, p: [dict(record.items()) for record in tx.run(text, p=dict(p))]
+            yield lambda text, p: [dict(record) for record in tx.run(text, p=dict(p))]
             tx.commit()
 
     def _session(self, mode: str) -> neo4j.Session:
@@ -151,7 +153,7 @@ class Connection:
             try:
                 with self._timed(name) as rows, self._session(mode) as session:
                     result = session.run(statement, p=dict(p))
-                    rows += [dict(record.items()) for record in result]
+                    rows += [dict(record) for record in result]
                     self._note(name, result.consume())
                     return rows
             except exceptions.DriverError as error:
@@ -201,7 +203,7 @@ class Connection:
                     "(or the arguments of connect)."
                 )
             case exceptions.ClientError() if code in _READ_ONLY:
-                return _ReadOnlyDatabase(f"{at} refuses writes")
+                return _ReadOnlyDatabaseError(f"{at} refuses writes")
             case exceptions.ClientError() if code == "Neo.ClientError.Database.DatabaseNotFound":
                 return DatabaseMissingError(
                     f"{self.uri} has no database {self.database!r}. Set GRAPHMEM_DATABASE to one that it has."
@@ -217,7 +219,7 @@ class Connection:
         return StoreError(f"{at}: {code} {getattr(error, 'message', None) or error}".strip())
 
 
-class _ReadOnlyDatabase(StoreError):
+class _ReadOnlyDatabaseError(StoreError):
     """The database refuses writes."""
 
 

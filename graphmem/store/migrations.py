@@ -8,18 +8,21 @@ ours, or the other way round, is refused with the reason.
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, LiteralString, cast
+from typing import Any, Final, LiteralString
 
 from graphmem.errors import SchemaError, ServerVersionError
 from graphmem.store.connection import Connection
-from graphmem.store.queries import folder, query
+from graphmem.store.queries import folder, literal, query
 from graphmem.vocabulary import digest
 
 _OLDEST: Final = (5, 26)
-_LOCK_SCHEMA: Final = "MERGE (s:Schema {key: 'graphmem'}) ON CREATE SET s.space = '', s.name = 'graphmem' SET s.lock = true RETURN coalesce(s.checksums, []) AS checksums"
-_RECORD: Final = (
-    "MATCH (s:Schema {key: 'graphmem'}) SET s.checksums = $p.checksums, s.version = size($p.checksums), s.lock = null"
-)
+_LOCK_SCHEMA: Final = """
+MERGE (s:Schema {key: 'graphmem'}) ON CREATE SET s.space = '', s.name = 'graphmem'
+SET s.lock = true RETURN coalesce(s.checksums, []) AS checksums
+"""
+_RECORD: Final = """
+MATCH (s:Schema {key: 'graphmem'}) SET s.checksums = $p.checksums, s.version = size($p.checksums), s.lock = null
+"""
 _AWAIT: Final = "CALL db.awaitIndexes(300)"
 
 
@@ -85,7 +88,7 @@ def init(connection: Connection, progress: Callable[[str], None] | None = None) 
 
 def _statements(path: Path) -> list[LiteralString]:
     parts = path.read_text(encoding="utf-8").split(";\n")
-    return [cast(LiteralString, part.strip()) for part in parts if part.strip()]
+    return [literal(part.strip()) for part in parts if part.strip()]
 
 
 def _recorded(connection: Connection) -> list[str]:
@@ -101,13 +104,13 @@ def _recorded(connection: Connection) -> list[str]:
 def _check_chain(connection: Connection, recorded: list[str], ours: list[str]) -> None:
     if len(recorded) > len(ours):
         raise SchemaError(
-            f"{connection.uri} (database {connection.database}) has schema {len(recorded)}; this graphmem knows {len(ours)}. "
-            "Upgrade graphmem-neo4j.",
+            f"{connection.uri} (database {connection.database}) has schema {len(recorded)}; "
+            f"this graphmem knows {len(ours)}. Upgrade graphmem-neo4j.",
             command="pip install --upgrade graphmem-neo4j",
         )
     for number, (theirs, our) in enumerate(zip(recorded, ours, strict=False), start=1):
         if theirs != our:
             raise SchemaError(
-                f"{connection.uri} (database {connection.database}): migration {number} is not the one of this graphmem. "
-                "Use the version that made this database, or another database."
+                f"{connection.uri} (database {connection.database}): migration {number} is not "
+                "the one of this graphmem. Use the version that made this database, or another database."
             )

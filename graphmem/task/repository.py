@@ -4,22 +4,19 @@ Rows become frozen values here, and nothing above sees one. Every write carries 
 with what it meant to touch before it is committed, and answers with a verdict that its caller turns into an error.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
 from graphmem.errors import StoreError
-from graphmem.state.index import Heading, Line
 from graphmem.state.rules import Fact, NewVersion, Plan
-from graphmem.state.values import ActiveState, Observation, PendingCalls, Reason, Related, StepResult, ToolCall, Version
+from graphmem.state.values import ActiveState, PendingCalls, Ref, StepResult, ToolCall, Version
 from graphmem.store import Connection, query
-from graphmem.vocabulary import Relation, StateKind, json_text, short_name
+from graphmem.task.rows import Reading, Row, named_calls, reading, replayed
+from graphmem.vocabulary import json_text, short_name
 
 NEIGHBOURS: Final = 50
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,27 +41,6 @@ class Opened:
     text: str
     psa: bool
     isu: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """A status as it was read, before it is folded."""
-
-    version: int
-    open: int | None
-    text: str
-    psa: bool
-    isu: bool
-    p_b: str
-    p_t: str
-    lines: tuple[Line, ...]
-    headings: tuple[Heading, ...]
-    unfolded: tuple[Heading, ...]
-    active: tuple[ActiveState, ...]
-    observation: tuple[Observation, ...]
-    reasons: tuple[Reason, ...]
-    pending: PendingCalls | None
-    locked: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +117,7 @@ class Repository:
                 neighbours=NEIGHBOURS,
             ),
         )
-        return _reading(rows[0], request, locked) if rows else None
+        return reading(rows[0], request, locked) if rows else None
 
     def facts(self, ids: Sequence[str], *, attempt: str) -> tuple[int, bool, tuple[Fact, ...]]:
         """What the ids are, with the version they were read at and whether the attempt was seen before."""
@@ -168,8 +144,8 @@ class Repository:
             touched = (row["ended"], row["created"], row["linked"])
             if row["verdict"] == "ok" and touched != meant:
                 raise StoreError(
-                    f"step refused: it meant to end, create and link {meant} but touched {touched}; nothing was written. "
-                    "Run `graphmem doctor`.",
+                    f"step refused: it meant to end, create and link {meant} but touched {touched}; "
+                    "nothing was written. Run `graphmem doctor`.",
                     command="graphmem doctor",
                 )
 
@@ -209,7 +185,7 @@ class Repository:
             case "ok":
                 return "ok", _committed(commit, plan, row)
             case "replay":
-                return "replay", _replayed(row["step"])
+                return "replay", replayed(row["step"])
             case verdict:
                 return verdict, None
 
@@ -278,25 +254,8 @@ def _version_row(new: NewVersion) -> dict[str, Any]:
     }
 
 
-def _ref_row(source: str, ref: Any) -> dict[str, str]:
+def _ref_row(source: str, ref: Ref) -> dict[str, str]:
     return {"source": source, "target": ref.target, "type": ref.relation.type}
-
-
-def calls_from(text: str | None, step: int) -> tuple[ToolCall, ...]:
-    """Stored calls; one without an id of its own is named after its step."""
-    return _named_calls(json.loads(text or "[]"), step)
-
-
-def _named_calls(calls: Sequence[Row], step: int) -> tuple[ToolCall, ...]:
-    return tuple(
-        ToolCall(name=call["name"], arguments=call["arguments"], id=call["id"] or f"call:{step}.{i}")
-        for i, call in enumerate(calls, start=1)
-    )
-
-
-def _reasons(text: str | None, refused: str | None) -> tuple[Reason, ...]:
-    whole = (Reason(what="the whole output", why=refused),) if refused else ()
-    return whole + tuple(Reason(**reason) for reason in json.loads(text or "[]"))
 
 
 def _committed(commit: Commit, plan: Plan, row: Row) -> StepResult:
@@ -308,114 +267,9 @@ def _committed(commit: Commit, plan: Plan, row: Row) -> StepResult:
         removed=tuple(state.id for state in plan.removed),
         rejected=plan.rejected,
         disclosed=plan.disclosed,
-        calls=_named_calls([call.to_dict() for call in commit.calls], row["number"]),
+        calls=named_calls([call.to_dict() for call in commit.calls], row["number"]),
         message=commit.message,
         repairs=commit.repairs,
         refused=commit.refused,
         p_b=row["p_b"],
     )
-
-
-def _replayed(step: Row) -> StepResult:
-    return StepResult(
-        step=step["number"],
-        version=step["version"],
-        added=tuple(step["added"] or ()),
-        updated=tuple(step["updated"] or ()),
-        removed=tuple(step["removed"] or ()),
-        rejected=_reasons(step["rejected"], None),
-        disclosed=tuple(step["disclosed"] or ()),
-        calls=calls_from(step["calls"], step["number"]),
-        message=step["message"],
-        repairs=tuple(step["repairs"] or ()),
-        refused=step["refused"],
-        replayed=True,
-        p_b=step["p_b"],
-    )
-
-
-def _reading(row: Row, request: int, locked: bool) -> Reading:
-    pending = row["pending_step"]
-    calls = calls_from(row["calls"], pending or 0)
-    return Reading(
-        version=row["version"],
-        open=row["open"],
-        text=row["text"] or "",
-        psa=row["psa"],
-        isu=row["isu"],
-        p_b=row["p_b"],
-        p_t=row["p_t"],
-        lines=tuple(Line(**line) for line in row["lines"]),
-        headings=tuple(Heading(**head) for head in row["heads"]),
-        unfolded=tuple(_unfolded(head) for head in row["unfolded"]),
-        active=_active(row["active"], request),
-        observation=tuple(_observation(node) for node in row["observation"]),
-        reasons=_reasons(row["rejected"], row["refused"]),
-        pending=None if pending is None else PendingCalls(step=pending, calls=calls, p_b=row["p_b"]),
-        locked=locked,
-    )
-
-
-def _unfolded(head: Row) -> Heading:
-    return Heading(
-        number=head["number"],
-        text=head["text"],
-        abandoned=head["abandoned"],
-        states=tuple(Line(**s) for s in head["states"]),
-    )
-
-
-def _observation(node: Row) -> Observation:
-    return Observation(
-        id=node["id"], tool=node["tool"], arguments=json.loads(node["arguments"]), content=node.get("content")
-    )
-
-
-def _active(rows: Sequence[Row], request: int) -> tuple[ActiveState, ...]:
-    """S in the order of appearance: own states by their birth, disclosed ones by the step that showed them."""
-    ordered = sorted(enumerate(rows), key=lambda item: (item[1]["step"], item[0]))
-    return tuple(_active_state(row, request) for _, row in ordered)
-
-
-def _active_state(row: Row, request: int) -> ActiveState:
-    node = row["node"]
-    related = tuple(_related(r) for r in row["related"])
-    more: dict[str, int] = {}
-    for name in row["rest"]:
-        more[name] = more.get(name, 0) + 1
-    if "RawObservation" in row["labels"]:
-        seen = _observation(node)
-        summary = short_name(f"{seen.tool} {node['arguments']}", characters=200)
-        return ActiveState(
-            id=seen.id, kind=None, summary=summary, value=seen.content, related=related, own=False, request=0, more=more
-        )
-    return ActiveState(
-        id=node["id"],
-        kind=next(kind for kind in StateKind if kind.label in row["labels"]),
-        summary=node["summary"],
-        value=json.loads(node["value"]),
-        related=related,
-        own=node["request"] == request,
-        request=node["request"],
-        more=more,
-        version=_version_of(node, row),
-    )
-
-
-def _version_of(node: Row, row: Row) -> Version:
-    hidden = row["refs_count"] > len(row["refs"]) or not all(ref["visible"] for ref in row["refs"])
-    refs = frozenset((Relation(ref["type"].lower()), ref["id"]) for ref in row["refs"])
-    return Version(
-        key=node["key"],
-        lineage=node["lineage"],
-        born=node["born"],
-        position=node["position"],
-        request=node["request"],
-        value_text=node["value"],
-        refs_at=node.get("refs_at") or node["key"],
-        refs=None if hidden else refs,
-    )
-
-
-def _related(row: Row) -> Related:
-    return Related(id=row["id"], relation=Relation(row["type"].lower()), incoming=row["incoming"])

@@ -109,7 +109,7 @@ class Request:
         author: str = "model",
         strict: bool = False,
     ) -> StepResult:
-        """Commit one output of the model against the status it was shown: delta, access and decision, in one transaction.
+        """Commit one output against the status the model was shown: delta, access and decision, in one transaction.
 
         Model text is taken as it comes; what is not accepted stands in `rejected` (one part) or `refused` (the whole),
         and in the next status. `strict` takes B.3 literally. `attempt` names the call, so that repeating it after a
@@ -195,11 +195,10 @@ class Request:
         return tuple(f"obs:{row['number']}.{i}" for i in range(1, len(contents) + 1))
 
     def _check_status(self, status: Status) -> None:
-        mine = (self._repository.space, self._repository.task, self.number)
-        if (status.space, status.task, status.request) != mine:
-            raise InvalidValueError(
-                f"the status is of {status.space}/{status.task} request {status.request}, not of {mine[0]}/{mine[1]} request {mine[2]}"
-            )
+        given = f"{status.space}/{status.task} request {status.request}"
+        mine = f"{self._repository.space}/{self._repository.task} request {self.number}"
+        if given != mine:
+            raise InvalidValueError(f"the status is of {given}, not of {mine}")
 
     def _attempt(self, attempt: str | None, *parts: str) -> str:
         if attempt is not None:
@@ -287,7 +286,7 @@ def _parsed(output: str | StepOutput, strict: bool, context: Context) -> StepOut
 
 
 def _storable(text: str, limit: int) -> str:
-    """The model's text as the ledger keeps it: a character that no text may hold is replaced, what is too long is cut."""
+    """The text as the ledger keeps it: a character that no text may hold is replaced, what is too long is cut."""
     if text_fault(text) is not None:
         text = "".join("�" if text_fault(character) else character for character in text)
     if len(text.encode()) > limit:
@@ -312,11 +311,8 @@ def _ordered(pending: PendingCalls, results: Sequence[ToolResult]) -> list[ToolR
         raise InvalidValueError("two results name the same call; give one result for each call id")
     extra, missing = sorted(set(given) - set(wanted)), [id_ for id_ in wanted if id_ not in given]
     if extra or missing:
-        parts = [
-            f"no result for {', '.join(missing)}" if missing else "",
-            f"no such call: {', '.join(extra)}" if extra else "",
-        ]
+        faults = [f"no result for {id_}" for id_ in missing] + [f"no such call: {id_}" for id_ in extra]
         raise InvalidValueError(
-            f"{'; '.join(part for part in parts if part)}. Every call needs one result; ToolResult.unknown(call_id) where nobody knows."
+            f"{'; '.join(faults)}. Every call needs one result; ToolResult.unknown(call_id) where nobody knows."
         )
     return [given[id_] for id_ in wanted]

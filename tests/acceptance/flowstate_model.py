@@ -1,19 +1,24 @@
 """FlowState as its paper states it, in plain sets: what the store is held against.
 
 Written from §2, Algorithm 1 and B.3–B.5 of the paper, with the decisions that the paper leaves open (ids that may be
-used again, folding, reasons, pending calls) as the project's design states them; from no line of the implementation.
-A `ModelTask` holds M_k (every live state and raw result), G_k and S_{k,t} (derived from it on demand), and moves as the
-loop of Algorithm 1 does. It knows no server, no version keys, no text of reasons: a rejected part is named by what it is.
+used again, folding, reasons, pending calls) as the project's design states them;
+from no line of the implementation.
+A `ModelTask` holds M_k (every live state and raw result), derives G_k and S_{k,t} from it, and moves as the loop of
+Algorithm 1 does. It knows no server, no keys, no texts of reasons: a rejected part is named by what it is. `compare`
+holds a status against it. Texts carry tokens (`tok12`), so that what a prompt shows is the set of tokens in it.
 """
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from graphmem import Access, Operation, StateKind, StepOutput, ToolCall
+from graphmem import Access, Operation, StateKind, Status, StepOutput, StepResult, ToolCall
 from graphmem.vocabulary import Json
 
 RESERVED = ("obs:", "request:", "memory:")
+_TOKEN = re.compile(r"tok\d+")
 
 Edge = tuple[str, str, bool]
 """A neighbour as it is shown: its id, the relation, whether it points here."""
@@ -265,6 +270,68 @@ def _raws_of(state: ModelState) -> frozenset[str]:
     return frozenset(target for _, target in state.refs if isinstance(target, str))
 
 
-def counted(items: Iterable[str]) -> Counter[str]:
-    """A multiset, for comparing what was rejected."""
-    return Counter(items)
+# --- what the store shows, held against it ---------------------------------------------------------------------------
+
+
+def check_result(result: StepResult, expected: Outcome, model: ModelTask) -> None:
+    assert (result.refused is not None) == expected.refused
+    assert Counter(reason.what for reason in result.rejected) == Counter(expected.rejected)
+    assert frozenset(result.added) == expected.added
+    assert frozenset(result.updated) - frozenset(result.removed) == expected.updated
+    assert frozenset(result.removed) == expected.removed
+    assert result.disclosed == expected.disclosed
+    assert result.finished == expected.finished
+    assert (result.version, result.replayed) == (model.version, False)
+    assert [(call.name, call.arguments) for call in result.calls] == [
+        (call.name, call.arguments) for call in model.pending
+    ]
+
+
+def compare(status: Status, model: ModelTask, lines: int) -> None:
+    """The status is what the paper's sets say, field by field and in its text."""
+    assert (status.version, status.request, status.query) == (model.version, model.open, model.texts[-1])
+    _compare_index(status, model, lines)
+    active = model.active()
+    assert [(state.id, state.kind) for state in status.active] == [(n.id, getattr(n, "kind", None)) for n in active]
+    for shown, node in zip(status.active, active, strict=True):
+        assert sorted((r.id, r.relation.value, r.incoming) for r in shown.related) == sorted(model.neighbours(node))
+        assert shown.own == (isinstance(node, ModelState) and node.request == model.open)
+        if isinstance(node, ModelState):
+            assert shown.request == node.request
+            assert (shown.summary, json.dumps(shown.value)) == (node.summary, json.dumps(node.value))
+    seen = [(o.id, o.tool, o.arguments, o.content) for o in status.observation]
+    assert seen == [(r.id, r.tool, r.arguments, r.content) for r in (model.raws[i] for i in model.observation)]
+    assert bool(status.reasons) == bool(model.rejected or model.refused)
+    if not model.refused:
+        assert Counter(reason.what for reason in status.reasons) == Counter(model.rejected)
+    pending = status.pending
+    assert (pending.step if pending else 0) == (model.pending_step if model.pending else 0)
+    assert [c.name for c in (pending.calls if pending else ())] == [c.name for c in model.pending]
+    _compare_text(status, model)
+
+
+def _compare_index(status: Status, model: ModelTask, lines: int) -> None:
+    """G is whole, or folded to its newest states and headings; what is folded away is said, and is the oldest."""
+    index, shown = model.index(), [entry.request for entry in status.index]
+    everything = [state for states in index.values() for state in states]
+    first = status.history.folded_to + 1
+    assert sorted(shown) == sorted({*range(first, len(index) + 1), *model.unfolded})
+    kept = [state for state in everything[max(0, len(everything) - lines) :] if state.request >= first]
+    for entry in status.index:
+        whole = entry.request in model.unfolded
+        wanted = [state for state in (index[entry.request] if whole else kept) if state.request == entry.request]
+        assert [(line.id, line.summary) for line in entry.states] == [(state.id, state.summary) for state in wanted]
+        assert entry.text == model.texts[entry.request - 1]
+        assert entry.cut == (len(wanted) < len(index[entry.request]))
+    # Fewer states than allowed only where that many headings took their place.
+    assert len(kept) == min(lines, len(everything)) or len(shown) >= lines
+    assert first == 1 or len(kept) < len(everything) or len(shown) >= lines
+
+
+def _compare_text(status: Status, model: ModelTask) -> None:
+    visible = [model.texts[-1], *(line.summary for entry in status.index for line in entry.states)]
+    visible += [entry.text for entry in status.index]
+    for node in model.active():
+        visible += [node.summary, json.dumps(node.value)] if isinstance(node, ModelState) else [node.content or ""]
+    visible += [model.raws[i].content or "" for i in model.observation]
+    assert set(_TOKEN.findall(status.text())) == set(_TOKEN.findall("\n".join(visible)))

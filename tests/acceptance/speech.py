@@ -16,7 +16,9 @@ from graphmem import (
 from graphmem.vocabulary import Json
 
 
-def add(id_: str, *refs: str, kind: StateKind = StateKind.KNOWLEDGE, summary: str = "", value: Json = None) -> Operation:
+def add(
+    id_: str, *refs: str, kind: StateKind = StateKind.KNOWLEDGE, summary: str = "", value: Json = None
+) -> Operation:
     """An add; a ref is `relation>target`, or a target that it derives from."""
     return Operation(
         operation="add",

@@ -20,7 +20,9 @@ from graphmem.store import Connection
 from tests.acceptance.speech import access, active_ids, add, call, index_ids, rejected, related, remove, say, update
 
 
-def test_a_step_that_only_asks_for_access_empties_the_observation_and_its_raw_result_can_still_be_cited(space: Space) -> None:
+def test_a_step_that_only_asks_for_access_empties_the_observation_and_its_raw_result_can_still_be_cited(
+    space: Space,
+) -> None:
     task = space.task("t")
     say(task.request("one"), add("h"), message="done")
     request = task.request("two")
@@ -154,7 +156,9 @@ def test_two_adds_of_one_id_count_once_and_two_updates_fold_in_order(space: Spac
     say(request, update("a", summary="first"), update("a", "supports>b"), update("a", summary="last"))
     (state, _) = request.status().active
     assert (state.summary, related(request.status(), "a")) == ("last", {"supports>b"})
-    versions = connection.run("test", "MATCH (s:State {id: 'a', space: $p.space}) RETURN s.from_step AS n", {"space": space.name})
+    versions = connection.run(
+        "test", "MATCH (s:State {id: 'a', space: $p.space}) RETURN s.from_step AS n", {"space": space.name}
+    )
     assert len(versions) == 2
 
 
@@ -170,7 +174,9 @@ def test_an_update_replaces_what_it_gives_keeps_the_rest_and_cannot_change_the_k
     request.step(request.status(), StepOutput(delta=(Operation(operation="update", id="a", refs=()),)))
     assert related(request.status(), "a") == set()
     kind = Operation(operation="update", id="a", kind=StateKind.ARTIFACT, summary="x")
-    assert "the kind of a cannot change" in rejected(request.step(request.status(), StepOutput(delta=(kind,))))["update a"]
+    assert (
+        "the kind of a cannot change" in rejected(request.step(request.status(), StepOutput(delta=(kind,))))["update a"]
+    )
 
 
 def test_an_id_that_was_removed_can_be_added_again_in_a_later_step_and_begins_a_new_lineage(space: Space) -> None:
@@ -372,7 +378,9 @@ def test_a_second_request_while_one_is_open_names_the_way_to_resume_it(space: Sp
     assert task.open_request().text == "one"
 
 
-def test_the_same_task_name_and_ids_in_another_space_are_not_seen(graph: object, space: Space, connection: Connection) -> None:
+def test_the_same_task_name_and_ids_in_another_space_are_not_seen(
+    graph: object, space: Space, connection: Connection
+) -> None:
     other = Space(space._context, f"{space.name}-other")
     try:
         for where in (space, other):

@@ -5,9 +5,7 @@ leaks from one to another is a difference. Every text that enters carries a toke
 set of tokens in it. `GRAPHMEM_EXAMPLES=1000` draws other runs than the fixed ones, and that many.
 """
 
-import json
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
@@ -20,11 +18,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 import graphmem
 from graphmem import Access, Operation, Ref, Relation, StateKind, Status, StepOutput, StepResult, ToolCall, ToolResult
 from graphmem.inspect import audit
-from tests.acceptance.flowstate_model import ModelState, ModelTask, Outcome, counted
+from tests.acceptance.flowstate_model import ModelTask, check_result, compare
 
 IDS = ("a", "b", "c", "d", "e", "f")
 ODD = ("ghost", "memory:x", "request:1", "request:9", "request:x", "request:01", "obs:9.9", "naïve ☂ id")
-TOKEN = re.compile(r"tok\d+")
 
 # A target is drawn as a name, or as a place in what the task holds: names alone would rarely meet a raw result.
 places = st.integers(0, 30)
@@ -39,7 +36,7 @@ targets = st.one_of(
 )
 refs = st.lists(st.tuples(st.sampled_from(list(Relation)), targets), max_size=3)
 kinds = st.sampled_from(list(StateKind))
-shapes = st.sampled_from([1, 1.0, -0.5, None, True, "1", [], {"x": [1, {"y": None}]}, "</agent_status>", "é\u2028\U0001f30b"])
+shapes: st.SearchStrategy[Any] = st.sampled_from([1, 1.0, -0.5, None, True, "1", [], {"x": [1, {"y": None}]}, "</agent_status>", "é\u2028\U0001f30b"])
 operations = st.one_of(
     st.tuples(st.just("add"), st.one_of(st.sampled_from(IDS), targets), kinds, st.just(7), shapes, refs),
     st.tuples(st.just("add"), st.one_of(st.sampled_from(IDS), targets), kinds, st.just(7), shapes, refs),
@@ -92,7 +89,8 @@ class FlowMachine(RuleBasedStateMachine):
     @rule(which=tasks, delta=deltas, access=accesses, decision=decisions)
     def step(self, which: int, delta: list[Any], access: list[Any], decision: Any) -> None:
         lane = self._ready(which)
-        calls, message = (), None
+        calls: tuple[ToolCall, ...] = ()
+        message = None
         if decision == "message":
             message = self._token("done")
         elif decision:
@@ -101,16 +99,15 @@ class FlowMachine(RuleBasedStateMachine):
 
     @rule(which=tasks, ids=st.lists(st.sampled_from(IDS), min_size=1, max_size=4, unique=True), last=st.booleans())
     def write_what_the_observation_says(self, which: int, ids: list[str], last: bool) -> None:
-        """The ordinary course: tools, then states that rest on their results and on each other, then perhaps the end."""
+        """The ordinary course: tools, then states that rest on results and on each other, then perhaps the end."""
         lane = self._ready(which)
         self._take(lane, StepOutput(tool_calls=(ToolCall(name="search", arguments={"q": "same"}),)))
         self._observe(lane, ["new"])
-        cited = lane.model.observation[0]
+        derives = Ref(relation=Relation.DERIVES, target=lane.model.observation[0])
         delta = tuple(
             Operation(
                 operation="add", id=id_, kind=StateKind.KNOWLEDGE, summary=self._token("s"), value=self._token("v"),
-                has_value=True, refs=(Ref(relation=Relation.DERIVES, target=cited),)
-                + tuple(Ref(relation=Relation.SUPPORTS, target=other) for other in ids if other != id_),
+                has_value=True, refs=(derives, *(Ref(relation=Relation.SUPPORTS, target=other) for other in ids if other != id_)),
             )
             for id_ in ids
         )  # fmt: skip
@@ -285,7 +282,7 @@ class FlowMachine(RuleBasedStateMachine):
         expected = lane.model.step(parsed)
         attempt = uuid4().hex
         result = request.step(status, output, attempt=attempt)
-        _check_result(result, expected, lane.model)
+        check_result(result, expected, lane.model)
         lane.old = status
         lane.last = (request, status, parsed, attempt, result) if isinstance(output, StepOutput) else None
         self._look(lane)
@@ -320,74 +317,12 @@ def _answer(result: StepResult) -> tuple[Any, ...]:
     return (result.step, set(result.added), set(result.updated), set(result.removed), set(result.disclosed), result.message)
 
 
-def _check_result(result: StepResult, expected: Outcome, model: ModelTask) -> None:
-    assert (result.refused is not None) == expected.refused
-    assert counted(reason.what for reason in result.rejected) == counted(expected.rejected)
-    assert frozenset(result.added) == expected.added
-    assert frozenset(result.updated) - frozenset(result.removed) == expected.updated
-    assert frozenset(result.removed) == expected.removed
-    assert result.disclosed == expected.disclosed
-    assert result.finished == expected.finished
-    assert (result.version, result.replayed) == (model.version, False)
-    assert [(call.name, call.arguments) for call in result.calls] == [(call.name, call.arguments) for call in model.pending]
-
-
-def compare(status: Status, model: ModelTask, lines: int) -> None:
-    """The status is what the paper's sets say, field by field and in its text."""
-    assert (status.version, status.request, status.query) == (model.version, model.open, model.texts[-1])
-    _compare_index(status, model, lines)
-    active = model.active()
-    assert [(state.id, state.kind) for state in status.active] == [(n.id, getattr(n, "kind", None)) for n in active]
-    for shown, node in zip(status.active, active, strict=True):
-        assert sorted((r.id, r.relation.value, r.incoming) for r in shown.related) == sorted(model.neighbours(node))
-        assert shown.own == (isinstance(node, ModelState) and node.request == model.open)
-        if isinstance(node, ModelState):
-            assert shown.request == node.request
-            assert (shown.summary, json.dumps(shown.value)) == (node.summary, json.dumps(node.value))
-    seen = [(o.id, o.tool, o.arguments, o.content) for o in status.observation]
-    assert seen == [(r.id, r.tool, r.arguments, r.content) for r in (model.raws[i] for i in model.observation)]
-    assert bool(status.reasons) == bool(model.rejected or model.refused)
-    if not model.refused:
-        assert counted(reason.what for reason in status.reasons) == counted(model.rejected)
-    pending = status.pending
-    assert (pending.step if pending else 0) == (model.pending_step if model.pending else 0)
-    assert [c.name for c in (pending.calls if pending else ())] == [c.name for c in model.pending]
-    _compare_text(status, model)
-
-
-def _compare_index(status: Status, model: ModelTask, lines: int) -> None:
-    """G is whole, or folded to its newest states and headings; what is folded away is said, and is the oldest."""
-    index, shown = model.index(), [entry.request for entry in status.index]
-    everything = [state for states in index.values() for state in states]
-    first = status.history.folded_to + 1
-    assert sorted(shown) == sorted({*range(first, len(index) + 1), *model.unfolded})
-    kept = [state for state in everything[max(0, len(everything) - lines) :] if state.request >= first]
-    for entry in status.index:
-        whole = entry.request in model.unfolded
-        wanted = [state for state in (index[entry.request] if whole else kept) if state.request == entry.request]
-        assert [(line.id, line.summary) for line in entry.states] == [(state.id, state.summary) for state in wanted]
-        assert entry.text == model.texts[entry.request - 1]
-        assert entry.cut == (len(wanted) < len(index[entry.request]))
-    # Fewer states than allowed only where that many headings took their place.
-    assert len(kept) == min(lines, len(everything)) or len(shown) >= lines
-    assert first == 1 or len(kept) < len(everything) or len(shown) >= lines
-
-
-def _compare_text(status: Status, model: ModelTask) -> None:
-    visible = [model.texts[-1], *(line.summary for entry in status.index for line in entry.states)]
-    visible += [entry.text for entry in status.index]
-    for node in model.active():
-        visible += [node.summary, json.dumps(node.value)] if isinstance(node, ModelState) else [node.content or ""]
-    visible += [model.raws[i].content or "" for i in model.observation]
-    assert set(TOKEN.findall(status.text())) == set(TOKEN.findall("\n".join(visible)))
-
-
 def test_random_runs_show_and_store_what_the_sets_of_the_paper_say(graph: graphmem.Graph, server_env: Mapping[str, str]) -> None:
     assert graph.connection.database  # opened, so that the schema is in place
     more = int(os.environ.get("GRAPHMEM_EXAMPLES", "0"))
     machine = type("Machine", (FlowMachine,), {"environment": server_env})
     profile = settings(
-        max_examples=more or 40, phases=__import__("hypothesis").settings.default.phases[:3] if os.environ.get("NOSHRINK") else list(__import__("hypothesis").Phase),
+        max_examples=more or 40
         stateful_step_count=25,
         derandomize=not more,
         database=None,

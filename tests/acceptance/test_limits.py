@@ -7,7 +7,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import graphmem
-from graphmem import InvalidValueError, LimitError, Limits, Operation, Space, StateKind, StepOutput, ToolCall, ToolResult
+from graphmem import (
+    InvalidValueError,
+    LimitError,
+    Limits,
+    Operation,
+    Space,
+    StateKind,
+    StepOutput,
+    ToolCall,
+    ToolResult,
+)
 from graphmem.store import Connection
 from graphmem.task import Context
 from graphmem.vocabulary import check_name, value_fault
@@ -46,14 +56,24 @@ def test_raw_results_come_back_byte_for_byte(space: Space, connection: Connectio
     for text in TEXTS:
         (raw,) = call(request, text)
         assert request.status().observation[0].content == text
-        rows = connection.run("test", "MATCH (o:RawObservation {key: $p.key}) RETURN o.content AS c", {"key": f"{space.name}/t/{raw}"})
+        rows = connection.run(
+            "test", "MATCH (o:RawObservation {key: $p.key}) RETURN o.content AS c", {"key": f"{space.name}/t/{raw}"}
+        )
         assert rows == [{"c": text}]
 
 
 def test_values_summaries_and_ids_come_back_as_they_were(space: Space) -> None:
     task = space.task("t")
     request = task.request("".join(TEXTS) or "x")
-    value = {"texts": TEXTS, "int": 2**63 - 1, "low": -(2**63), "float": 1.0, "tiny": 5e-324, "null": None, "é\u2028": [[], {}]}
+    value = {
+        "texts": TEXTS,
+        "int": 2**63 - 1,
+        "low": -(2**63),
+        "float": 1.0,
+        "tiny": 5e-324,
+        "null": None,
+        "é\u2028": [[], {}],
+    }
     delta = tuple(add(f"id {i} {text}", summary=text or "empty", value=value) for i, text in enumerate(TEXTS))
     assert len(say(request, *delta).added) == len(TEXTS)
     states = request.status().active
@@ -66,7 +86,9 @@ def test_values_summaries_and_ids_come_back_as_they_were(space: Space) -> None:
 
 
 @settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(texts=st.lists(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"])), min_size=1, max_size=5))
+@given(
+    texts=st.lists(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"])), min_size=1, max_size=5)
+)
 def test_any_unicode_text_comes_back(space: Space, texts: list[str]) -> None:
     task = space.task("any")
     try:
@@ -96,7 +118,9 @@ def test_nul_and_lone_surrogates_are_refused_with_their_position(space: Space, b
     assert f"character {position}" in rejected(outcome)["add a"]
 
 
-@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, float("nan"), float("inf"), {1: 2}, {"x": {1, 2}}, b"bytes", [[["\x00"]]]])
+@pytest.mark.parametrize(
+    "value", [2**63, -(2**63) - 1, float("nan"), float("inf"), {1: 2}, {"x": {1, 2}}, b"bytes", [[["\x00"]]]]
+)
 def test_what_json_or_the_graph_cannot_hold_is_named_with_its_place(value: object) -> None:
     assert value_fault({"deep": [value]}) is not None
 
@@ -154,14 +178,19 @@ def test_a_redactor_sees_everything_before_it_is_written_and_tools_get_what_the_
     task = graphmem.Graph(context).space(space.name).task("t")
     request = task.request("my key is s3cret")
     calls = (ToolCall(name="pay", arguments={"key s3cret": ["s3cret"]}),)
-    delta = (add("s3cret", summary="s3cret", value={"s3cret": "s3cret"}, kind=StateKind.PREFERENCE), add("b", "supports>s3cret"))
+    delta = (
+        add("s3cret", summary="s3cret", value={"s3cret": "s3cret"}, kind=StateKind.PREFERENCE),
+        add("b", "supports>s3cret"),
+    )
     result = request.step(request.status(), StepOutput(delta=delta, tool_calls=calls), author="s3cret")
     assert result.calls[0].arguments == {"key s3cret": ["s3cret"]}
     request.observe(result, [ToolResult(call_id=result.calls[0].id, content="ok s3cret")])
     text = '<state_delta>[{"state_set":"knowledge","operation":"add","state_id":"c","summary":"s3cret","value":1}]</state_delta>'
     request.step(request.status(), text)
     request.step(request.status(), "s3cret and no block")
-    request.step(request.status(), StepOutput(message="done, s3cret", delta=(Operation(operation="remove", id="s3cret x"),)))
+    request.step(
+        request.status(), StepOutput(message="done, s3cret", delta=(Operation(operation="remove", id="s3cret x"),))
+    )
     rows = connection.run(
         "test",
         "MATCH (n {space: $p.space}) UNWIND keys(n) AS k WITH n, k WHERE toStringOrNull(n[k]) CONTAINS 's3cret' "
@@ -174,7 +203,9 @@ def test_a_redactor_sees_everything_before_it_is_written_and_tools_get_what_the_
 @pytest.mark.parametrize("results", [[], ["a", "b"], ["a", "a"]])
 def test_every_call_needs_exactly_one_result(space: Space, results: list[str]) -> None:
     request = space.task("t").request("one")
-    result = request.step(request.status(), StepOutput(tool_calls=(ToolCall(name="f", id="a"), ToolCall(name="g", id="c"))))
+    result = request.step(
+        request.status(), StepOutput(tool_calls=(ToolCall(name="f", id="a"), ToolCall(name="g", id="c")))
+    )
     with pytest.raises(InvalidValueError):
         request.observe(result, [ToolResult(call_id=id_, content="x") for id_ in results])
     assert request.status().pending is not None

@@ -54,7 +54,9 @@ def test_without_a_password_the_variable_is_named(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_statement_that_takes_too_long_is_ended(server_env: Mapping[str, str]) -> None:
-    slow = Connection(server_env["GRAPHMEM_URI"], user="neo4j", password=server_env["GRAPHMEM_PASSWORD"], timeout_seconds=0.5)
+    slow = Connection(
+        server_env["GRAPHMEM_URI"], user="neo4j", password=server_env["GRAPHMEM_PASSWORD"], timeout_seconds=0.5
+    )
     try:
         with pytest.raises(QueryTimeoutError, match="timeout_seconds"):
             slow.run("slow", "UNWIND range(1, 100000000) AS x UNWIND range(1, 1000) AS y RETURN sum(x * y) AS s")
@@ -62,7 +64,9 @@ def test_a_statement_that_takes_too_long_is_ended(server_env: Mapping[str, str])
         slow.close()
 
 
-def test_a_trace_tells_names_rows_and_times_and_no_content(server_env: Mapping[str, str], space: graphmem.Space) -> None:
+def test_a_trace_tells_names_rows_and_times_and_no_content(
+    server_env: Mapping[str, str], space: graphmem.Space
+) -> None:
     seen: list[tuple[str, int, float]] = []
     with graphmem.connect(
         server_env["GRAPHMEM_URI"], "neo4j", server_env["GRAPHMEM_PASSWORD"], trace=lambda *entry: seen.append(entry)

@@ -19,7 +19,10 @@ def test_a_query_file_is_what_its_header_says(
 ) -> None:
     wanted = query(name)
     auth = (server_env["GRAPHMEM_USER"], server_env["GRAPHMEM_PASSWORD"])
-    with neo4j.GraphDatabase.driver(connection.uri, auth=auth, telemetry_disabled=True) as driver, driver.session() as session:
+    with (
+        neo4j.GraphDatabase.driver(connection.uri, auth=auth, telemetry_disabled=True) as driver,
+        driver.session() as session,
+    ):
         text = f"{language} EXPLAIN {wanted.text}"
         result = session.run(text, p=dict.fromkeys(wanted.params))  # type: ignore[arg-type]  # a test puts a prefix before a file
         columns = tuple(result.keys())

@@ -43,7 +43,9 @@ def opened(empty_server: server.Server) -> Iterator[Connection]:
     connection.close()
 
 
-def test_connecting_to_an_empty_database_changes_nothing_and_names_init(empty_server: server.Server, opened: Connection) -> None:
+def test_connecting_to_an_empty_database_changes_nothing_and_names_init(
+    empty_server: server.Server, opened: Connection
+) -> None:
     with pytest.raises(SchemaError, match="graphmem init") as caught:
         graphmem.connect(empty_server.uri, empty_server.user, empty_server.password)
     assert caught.value.command == "graphmem init"
@@ -62,7 +64,9 @@ def test_eight_inits_side_by_side_apply_each_migration_once(empty_server: server
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(one, range(8))) == {1}
     assert schema_version(opened) == 1
-    assert opened.run("test", "MATCH (s:Schema) RETURN count(s) AS n, collect(s.checksums)[0] AS c") == [{"n": 1, "c": CHECKSUMS}]
+    assert opened.run("test", "MATCH (s:Schema) RETURN count(s) AS n, collect(s.checksums)[0] AS c") == [
+        {"n": 1, "c": CHECKSUMS}
+    ]
     assert opened.run("test", "SHOW INDEXES YIELD state WHERE state <> 'ONLINE' RETURN count(*) AS n") == [{"n": 0}]
 
 
@@ -88,12 +92,18 @@ def test_an_interrupted_init_is_run_again(opened: Connection) -> None:
 
 def test_the_schema_is_what_the_design_names(opened: Connection) -> None:
     init(opened)
-    rows = opened.run("test", "SHOW CONSTRAINTS YIELD labelsOrTypes, properties, type RETURN labelsOrTypes[0] AS l, properties AS p, type")
+    rows = opened.run(
+        "test",
+        "SHOW CONSTRAINTS YIELD labelsOrTypes, properties, type RETURN labelsOrTypes[0] AS l, properties AS p, type",
+    )
     keyed = {row["l"] for row in rows if row["p"] == ["key"]}
     assert keyed == {
         "Task", "Request", "Step", "TraceNode", "SummaryNode", "RawObservation", "State", "Entry", "Topic", "Hook", "Schema",
     }  # fmt: skip
-    assert {(row["l"], *row["p"]) for row in rows if row["p"] != ["key"]} == {("State", "live_key"), ("Step", "attempt")}
+    assert {(row["l"], *row["p"]) for row in rows if row["p"] != ["key"]} == {
+        ("State", "live_key"),
+        ("Step", "attempt"),
+    }
 
 
 def test_a_version_that_is_too_old_is_named(opened: Connection, monkeypatch: pytest.MonkeyPatch) -> None:

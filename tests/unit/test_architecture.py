@@ -32,7 +32,9 @@ def imported_rooms(source: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            names = [f"{node.module}.{alias.name}" if node.module == "graphmem" else node.module for alias in node.names]
+            names = [
+                f"{node.module}.{alias.name}" if node.module == "graphmem" else node.module for alias in node.names
+            ]
         for name in names:
             parts = name.split(".")
             if parts[0] == "graphmem" and len(parts) > 1:
@@ -41,9 +43,7 @@ def imported_rooms(source: str) -> Iterator[str]:
 
 def wrong_arrows(room: str, source: str) -> list[str]:
     """The rooms that a module of `room` may not import."""
-    return [
-        other for other in imported_rooms(source) if other != room and other in RANK and RANK[other] >= RANK[room]
-    ]
+    return [other for other in imported_rooms(source) if other != room and other in RANK and RANK[other] >= RANK[room]]
 
 
 def modules() -> list[tuple[str, Path]]:
@@ -66,7 +66,9 @@ def test_an_arrow_that_goes_back_is_found() -> None:
 
 
 def test_only_the_store_imports_the_driver() -> None:
-    offenders = [path for room, path in modules() if room != "store" and "import neo4j" in path.read_text(encoding="utf-8")]
+    offenders = [
+        path for room, path in modules() if room != "store" and "import neo4j" in path.read_text(encoding="utf-8")
+    ]
     assert offenders == []
 
 

@@ -1,0 +1,425 @@
+"""What is seen of a run: tasks, requests, states, versions, raw results, the ledger, disclosures, reasons, named queries."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, LiteralString
+from uuid import uuid4
+
+import pytest
+
+import graphmem
+from graphmem import (
+    Access,
+    InvalidValueError,
+    NotFoundError,
+    Operation,
+    Ref,
+    Relation,
+    StateKind,
+    StepOutput,
+    ToolCall,
+    ToolResult,
+    inspect,
+)
+from graphmem.inspect.named import PARAMETERS, describe, inspect_query, parameters
+from graphmem.inspect.values import LogLine, RawResult, Reasoned
+from graphmem.store import Connection, query, query_names
+
+ERASE: LiteralString = "MATCH (n {space: $p.space}) DETACH DELETE n"
+CONTENT = "Cancelling costs 80 USD\nuntil \x1b[31mMonday\x1b[0m, 取消"
+
+
+def add(id: str, *refs: tuple[Relation, str], kind: StateKind = StateKind.KNOWLEDGE, value: Any = None) -> Operation:
+    given = tuple(Ref(relation=relation, target=target) for relation, target in refs)
+    return Operation(
+        operation="add", id=id, kind=kind, summary=f"about {id}", value=value or {}, has_value=True, refs=given
+    )
+
+
+def update(id: str, summary: str) -> Operation:
+    return Operation(operation="update", id=id, summary=summary)
+
+
+def act(request: graphmem.Request, *delta: Operation, access: tuple[str, ...] = (), **more: Any) -> graphmem.StepResult:
+    wanted = tuple(Access(target=target, reason="test") for target in access)
+    return request.step(request.status(), StepOutput(delta=delta, access=wanted, **more))
+
+
+def call(request: graphmem.Request, content: str | None, *delta: Operation) -> None:
+    result = act(request, *delta, tool_calls=(ToolCall(name="policy", arguments={"hotel": "A"}),))
+    request.observe(result, [ToolResult(call_id=result.calls[0].id, content=content)])
+
+
+@pytest.fixture(scope="module")
+def story(graph: graphmem.Graph, connection: Connection) -> Iterator[str]:
+    """A space with one task `trip`: fact <- choice <- plan, evidence obs:1.1, one request finished and one open."""
+    name = f"test-{uuid4().hex[:12]}"
+    task = graph.space(name).task("trip")
+    with task.request("Book hotel A if it can be cancelled") as request:
+        call(request, CONTENT, add("wish", kind=StateKind.PREFERENCE))
+        act(
+            request,
+            add("fact", (Relation.DERIVES, "obs:1.1"), value={"fee": 80}),
+            add("why not", (Relation.SUPPORTS, "wish")),
+        )
+        act(request, update("fact", "80 USD"), add("choice", (Relation.DERIVES, "fact"), (Relation.FOLLOWS, "wish")))
+        act(request, add("plan", (Relation.DERIVES, "choice"), kind=StateKind.ARTIFACT), update("nothing", "x"))
+        act(request, Operation(operation="remove", id="why not"), message="Booked.")
+    request = task.request("And now?")
+    act(request, access=("choice",))
+    yield name
+    connection.run("tests/erase", ERASE, {"space": name})
+
+
+def test_a_space_shows_its_tasks_and_no_others(connection: Connection, story: str, space: graphmem.Space) -> None:
+    assert inspect.tasks(connection, space.name) == ()
+    (line,) = inspect.tasks(connection, story)
+    assert (line.task, line.open, line.requests, line.steps, line.nodes, line.pending) == ("trip", 2, 2, 9, 1, None)
+    assert line.text == "And now?"
+
+
+def test_requests_stand_with_their_steps(connection: Connection, story: str) -> None:
+    first, second = inspect.requests(connection, story, "trip")
+    assert (first.number, first.standing, first.opened_step, first.finished_step) == (1, "finished", 1, 7)
+    assert (second.number, second.standing, second.opened_step, second.finished_step) == (2, "open", 8, None)
+
+
+def test_states_in_view_come_in_order_of_appearance(connection: Connection, story: str) -> None:
+    lines = inspect.states(connection, story, "trip")
+    assert [(line.id, line.born, line.from_step) for line in lines] == [
+        ("wish", 2, 2),
+        ("fact", 4, 5),
+        ("choice", 5, 5),
+        ("plan", 6, 6),
+    ]
+    assert inspect.states(connection, story, "trip", request=2) == ()
+    assert len(inspect.states(connection, story, "trip", limit=2)) == 2
+
+
+def test_every_version_is_shown_with_the_refs_that_it_carries(connection: Connection, story: str) -> None:
+    shown = inspect.show(connection, story, "trip", "fact")
+    assert not isinstance(shown, RawResult)
+    assert [(v.from_step, v.to_step, v.in_view, v.summary) for v in shown] == [
+        (4, 5, False, "about fact"),
+        (5, None, True, "80 USD"),
+    ]
+    assert [(v.refs[0].relation, v.refs[0].id, v.refs_step) for v in shown] == [(Relation.DERIVES, "obs:1.1", 4)] * 2
+    assert shown[1].value == {"fee": 80}
+
+
+def test_a_removed_state_is_still_shown(connection: Connection, story: str) -> None:
+    shown = inspect.show(connection, story, "trip", "why not")
+    assert not isinstance(shown, RawResult)
+    assert [(v.in_view, v.to_step) for v in shown] == [(False, 7)]
+
+
+def test_a_raw_result_is_shown_byte_for_byte_with_its_call(connection: Connection, story: str) -> None:
+    raw = inspect.show(connection, story, "trip", "obs:1.1")
+    assert isinstance(raw, RawResult)
+    assert raw.content == CONTENT
+    assert (raw.tool, raw.arguments, raw.node, raw.asked_step, raw.from_step) == ("policy", {"hotel": "A"}, 1, 2, 3)
+    assert raw.cited_by == ("fact",)
+
+
+def test_the_log_has_one_line_a_step(connection: Connection, story: str) -> None:
+    lines = inspect.log(connection, story, "trip")
+    assert [line.number for line in lines] == list(range(1, 10))
+    kinds = ["open", "step", "observe", "step", "step", "step", "step", "open", "step"]
+    assert [line.kind for line in lines] == kinds
+    assert lines[2].node == 1
+    assert lines[1].calls[0].arguments == {"hotel": "A"}
+    assert lines[4].updated == ("fact",)
+    assert [reason.what for reason in lines[5].rejected] == ["update nothing"]
+    assert lines[6].removed == ("why not",)
+    assert lines[6].message == "Booked."
+    assert lines[8].disclosed == ("choice",)
+
+
+def test_the_log_can_be_narrowed(connection: Connection, story: str) -> None:
+    def numbers(**given: int) -> list[int]:
+        return [line.number for line in inspect.log(connection, story, "trip", **given)]
+
+    assert numbers(limit=2) == [8, 9]
+    assert numbers(request=2) == [8, 9]
+    assert numbers(request=1, first=6) == [6, 7]
+    assert numbers(first=3, last=5) == [3, 4, 5]
+    assert numbers(first=3, last=5, limit=1) == [5]
+    assert numbers(request=1, last=100, limit=1) == [7]
+
+
+def test_what_does_not_exist_is_an_error_that_names_the_command(connection: Connection, story: str) -> None:
+    with pytest.raises(NotFoundError, match="no task 'other'") as task:
+        inspect.log(connection, story, "other")
+    assert task.value.command == f"graphmem tasks --space {story}"
+    for read in (inspect.requests, inspect.states):
+        with pytest.raises(NotFoundError):
+            read(connection, f"{story}x", "trip")
+    with pytest.raises(NotFoundError, match="has no request 3"):
+        inspect.log(connection, story, "trip", request=3)
+    for read_id in (inspect.show, inspect.why):
+        with pytest.raises(NotFoundError, match="never"):
+            read_id(connection, story, "trip", "never")
+    with pytest.raises(NotFoundError):
+        inspect.disclose(connection, story, "other", ["fact"])
+    with pytest.raises(InvalidValueError):
+        inspect.tasks(connection, "a/b")
+
+
+# --- disclose -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_disclosure_answers_what_an_access_then_gets(connection: Connection, space: graphmem.Space) -> None:
+    task = space.task("t")
+    with task.request("one") as request:
+        call(request, "evidence", add("wish"))
+        act(request, add("fact", (Relation.DERIVES, "obs:1.1")), add("other", (Relation.SUPPORTS, "fact")))
+        act(request, add("late", (Relation.FOLLOWS, "fact")), Operation(operation="remove", id="wish"))
+        act(request, message="done")
+    request = task.request("two")
+    act(request, add("mine"), access=("other",))
+    targets = ("fact", "other", "mine", "wish", "late", "obs:1.1", "obs:7.1", "request:1", "request:2", "nowhere")
+    for _ in range(2):
+        before = {found.target: found for found in inspect.disclose(connection, space.name, "t", targets)}
+        result = act(request, access=targets)
+        rejected = {reason.what.removeprefix("access "): reason.why for reason in result.rejected}
+        assert {target for target, found in before.items() if not found.accepted} == set(rejected)
+        assert all(before[target].reason == why for target, why in rejected.items())
+        assert {target for target, found in before.items() if found.accepted and not found.already} == set(
+            result.disclosed
+        )
+        after = {state.id: state for state in request.status().active}
+        for target in result.disclosed:
+            state = before[target].state
+            if state is not None:
+                shown = after[target]
+                assert (state.kind, state.summary, state.value, state.related) == (
+                    shown.kind,
+                    shown.summary,
+                    shown.value,
+                    shown.related,
+                )
+    (heading,) = inspect.disclose(connection, space.name, "t", ["request:1"])
+    assert [line.id for line in heading.lines] == ["fact", "other", "late"]
+
+
+def test_without_an_open_request_the_next_one_is_asked_about(connection: Connection, space: graphmem.Space) -> None:
+    with space.task("t").request("one") as request:
+        call(request, "evidence", add("fact"))
+        act(request, add("more", (Relation.DERIVES, "obs:1.1")), message="done")
+    fact, raw = inspect.disclose(connection, space.name, "t", ["fact", "obs:1.1"])
+    assert (fact.request, fact.accepted, raw.accepted) == (2, True, False)
+    assert raw.reason is not None
+    assert "disclose one that does first" in raw.reason
+
+
+def test_looking_at_a_disclosure_writes_nothing(connection: Connection, story: str) -> None:
+    before = inspect.log(connection, story, "trip")
+    inspect.disclose(connection, story, "trip", ["fact", "obs:1.1", "request:1"])
+    assert inspect.log(connection, story, "trip") == before
+    with pytest.raises(InvalidValueError):
+        inspect.disclose(connection, story, "trip", [])
+
+
+# --- why ----------------------------------------------------------------------------------------------------------------
+
+
+def below(node: Reasoned, *ids: str) -> Reasoned:
+    for id_ in ids:
+        node = next(child for child in node.below if child.id == id_)
+    return node
+
+
+def test_why_goes_down_to_the_raw_evidence(connection: Connection, story: str) -> None:
+    top = inspect.why(connection, story, "trip", "plan")
+    fact = below(top, "choice", "fact")
+    assert (fact.by, fact.from_step, fact.given_step) == (Relation.DERIVES, 5, 4)
+    (raw,) = fact.evidence
+    assert (raw.id, raw.tool, raw.arguments, raw.node, raw.step, raw.request) == (
+        "obs:1.1",
+        "policy",
+        {"hotel": "A"},
+        1,
+        3,
+        1,
+    )
+    assert raw.content == CONTENT
+
+
+def test_why_follows_support_against_its_arrow_and_only_while_it_is_in_view(
+    connection: Connection, story: str, space: graphmem.Space
+) -> None:
+    assert inspect.why(connection, story, "trip", "wish").below == ()
+    with space.task("t").request("one") as request:
+        act(request, add("wish"), add("ground", (Relation.SUPPORTS, "wish")))
+        top = inspect.why(connection, space.name, "t", "wish")
+    assert [(child.id, child.by, child.incoming, child.below) for child in top.below] == [
+        ("ground", Relation.SUPPORTS, True, ())
+    ]
+
+
+def test_why_ends_at_cycles_and_shows_shared_ground_once(connection: Connection, space: graphmem.Space) -> None:
+    with space.task("t").request("one") as request:
+        call(request, "seen")
+        act(
+            request,
+            add("a", (Relation.FOLLOWS, "b")),
+            add("b", (Relation.FOLLOWS, "c"), (Relation.DERIVES, "obs:1.1")),
+            add("c", (Relation.FOLLOWS, "a"), (Relation.DERIVES, "b")),
+        )
+    top = inspect.why(connection, space.name, "t", "a")
+    assert below(top, "b").evidence[0].id == "obs:1.1"
+    assert below(top, "b", "c", "a").again
+    assert below(top, "b", "c", "b").again
+    assert below(top, "b", "c", "b").evidence == ()
+
+
+def test_why_follows_the_lineage_that_was_named_and_not_its_id(connection: Connection, space: graphmem.Space) -> None:
+    with space.task("t").request("one") as request:
+        act(request, add("old"), add("user", (Relation.DERIVES, "old")))
+        act(request, Operation(operation="remove", id="old"))
+        act(request, add("old", (Relation.FOLLOWS, "user")))
+        act(request, update("old", "the second"))
+    ended = below(inspect.why(connection, space.name, "t", "user"), "old")
+    assert (ended.summary, ended.in_view, ended.to_step, ended.below) == ("about old", False, 3, ())
+
+
+def test_why_says_where_it_stopped(connection: Connection, space: graphmem.Space) -> None:
+    with space.task("t").request("one") as request:
+        act(request, add("s0"), *(add(f"s{i}", (Relation.DERIVES, f"s{i - 1}")) for i in range(1, 40)))
+    top = inspect.why(connection, space.name, "t", "s39", depth=3)
+    assert below(top, "s38", "s37").more
+    assert below(top, "s38", "s37").below == ()
+    whole = inspect.why(connection, space.name, "t", "s39", depth=100)
+    assert not below(whole, *(f"s{i}" for i in reversed(range(39)))).more
+    for depth in (0, 101):
+        with pytest.raises(InvalidValueError):
+            inspect.why(connection, space.name, "t", "s39", depth=depth)
+
+
+# --- named queries ------------------------------------------------------------------------------------------------------
+
+
+def test_named_queries_say_what_they_take(connection: Connection, story: str) -> None:
+    about = {named.name: named for named in inspect.named_queries()}
+    assert {"tasks", "requests", "states", "show", "disclose", "log", "why", "path", "live_graph", "counts"} <= set(
+        about
+    )
+    assert about["log"].params == ("space", "task", "request", "first", "last", "limit")
+    assert about["log"].optional == ("request", "first", "last", "limit")
+    assert about["indexes"].params == ()
+    assert all(set(named.params) <= set(PARAMETERS) for named in about.values())
+
+
+def test_a_named_query_answers_in_plain_values(connection: Connection, story: str) -> None:
+    found = inspect.run_named(connection, "states", {"space": story, "task": "trip", "request": "1", "limit": 1})
+    assert found.rows == ((1, "wish", "preference", "about wish", 2, 2),)
+    assert found.columns[:2] == ("request", "id")
+    nodes = inspect.run_named(connection, "live_graph", {"space": story, "task": "trip"}).rows
+    assert json.loads(json.dumps(nodes))
+    assert ["Task"] in [node["labels"] for (node,) in nodes if isinstance(node, dict)]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "why"),
+    [
+        ("log", {"space": "s"}, "log needs task"),
+        ("log", {"space": "s", "task": "t", "colour": "red"}, "no parameter colour"),
+        ("log", {"space": "s", "task": "t", "limit": "many"}, "limit: 'many' is not a whole number"),
+        ("log", {"space": "s", "task": 7}, "task must be a text"),
+        ("indexes", {"space": "s"}, "it takes no parameter"),
+        ("nothing", {}, "there is no query 'nothing'"),
+        ("../task/step", {}, "there is no query"),
+        ("disclose", {"space": "s", "task": "t", "ids": "[1]"}, "not a list of texts"),
+    ],
+)
+def test_a_wrong_parameter_is_named(connection: Connection, name: str, given: dict[str, Any], why: str) -> None:
+    with pytest.raises(InvalidValueError, match=why):
+        inspect.run_named(connection, name, given)
+
+
+def test_text_is_read_as_its_parameter_needs_it() -> None:
+    given: dict[str, Any] = {"space": "7", "task": "2024", "ids": "a, obs:1.1"}
+    assert parameters(inspect_query("disclose"), given) == {"space": "7", "task": "2024", "ids": ["a", "obs:1.1"]}
+    assert parameters(inspect_query("disclose"), given | {"ids": '["a, b"]'})["ids"] == ["a, b"]
+    assert parameters(inspect_query("log"), {"space": "s", "task": "t", "limit": "3"})["limit"] == 3
+    assert parameters(inspect_query("log"), {"space": "s", "task": "t"})["request"] is None
+    assert describe(inspect_query("audit_path")).optional == ("space", "limit")
+
+
+def test_a_pasted_statement_answers_the_same(connection: Connection, story: str) -> None:
+    """Browser takes `:param p => …` as a Cypher expression: the same text as a literal gives the same rows."""
+    p = {"space": story, "task": "trip", "id": "why not", "limit": None}
+    first, _, statement = inspect.paste(query("inspect/show"), p).partition("\n")
+    literal = first.removeprefix(":param p => ").removesuffix(";")
+    assert literal == f"{{space: '{story}', task: 'trip', id: 'why not', limit: null}}"
+    pasted = connection.run(
+        "tests/paste",
+        f"WITH {literal} AS p {statement.replace('$p.', 'p.').removesuffix(';')}".replace(
+            "LIMIT coalesce(p.limit, 50)", "LIMIT 50"
+        ),
+    )
+    assert pasted == connection.read(query("inspect/show"), p)
+
+
+@pytest.mark.parametrize(
+    "text", ["it's", 'say "x"', "a\\b", "line\nline\r\t", "\x1b[31m", "取消 🙂", "\u202e\u2028", "$p.x"]
+)
+def test_a_pasted_text_means_itself(connection: Connection, text: str) -> None:
+    first = inspect.paste(query("inspect/tasks"), {"space": text, "n": [1, True, None, 2.5]}).split("\n")[0]
+    assert first.isprintable()
+    literal = first.removeprefix(":param p => ").removesuffix(";")
+    (row,) = connection.run("tests/literal", f"WITH {literal} AS p RETURN p.space AS text, p.n AS n")
+    assert row == {"text": text, "n": [1, True, None, 2.5]}
+
+
+# --- cost ---------------------------------------------------------------------------------------------------------------
+
+
+def grow(task: graphmem.Task, requests: int) -> None:
+    for k in range(requests):
+        with task.request(f"request {k}") as request:
+            call(request, "x", *(add(f"s{k}.{i}") for i in range(5)))
+            act(
+                request,
+                add(f"top{k}", (Relation.DERIVES, f"s{k}.0"), (Relation.DERIVES, f"obs:{k + 1}.1")),
+                message="done",
+            )
+    act(task.request("last"), add("a", (Relation.DERIVES, "top0")), access=("top0",))
+
+
+def test_a_look_costs_what_it_answers_and_not_what_the_task_holds(
+    connection: Connection, graph: graphmem.Graph, space: graphmem.Space
+) -> None:
+    """`path` and `counts` answer for the whole path and view, the audits for the space, live_graph draws the whole."""
+    looks: dict[str, dict[str, Any]] = {
+        "requests": {"limit": 2},
+        "states": {"request": 2},
+        "show": {"id": "top0"},
+        "show_raw": {"id": "obs:1.1"},
+        "why": {"id": "a"},
+        "disclose": {"ids": ["top0", "s0.1", "obs:1.1", "request:1", "never"]},
+        "log": {"limit": 3},
+    }
+    hits: dict[str, list[int]] = {name: [] for name in looks}
+    for size in (5, 50):
+        grow(space.task(f"t{size}"), size)
+        for name, given in looks.items():
+            found = query(f"inspect/{name}")
+            p = dict.fromkeys(found.params) | {"space": space.name, "task": f"t{size}"} | given
+            hits[name].append(connection.profile(found, p))
+    assert {name: counts[0] for name, counts in hits.items()} == {name: counts[1] for name, counts in hits.items()}
+    assert {name.removeprefix("inspect/") for name in query_names("inspect")} >= set(looks)
+
+
+def test_an_answer_is_plain_json(connection: Connection, story: str) -> None:
+    answers = (
+        inspect.tasks(connection, story),
+        inspect.requests(connection, story, "trip"),
+        inspect.states(connection, story, "trip"),
+        inspect.log(connection, story, "trip"),
+        inspect.disclose(connection, story, "trip", ["fact", "nope"]),
+        (inspect.why(connection, story, "trip", "plan"),),
+    )
+    for answer in answers:
+        assert json.loads(json.dumps([line.to_dict() for line in answer]))
+    assert LogLine(number=1, kind="open", author="x", request=1).to_dict()["calls"] == ()
