@@ -25,7 +25,9 @@ from graphmem.errors import (
     ServerVersionError,
     StaleStatusError,
     StartError,
+    StepLimitError,
     StoreError,
+    StoryError,
     TaskError,
 )
 from graphmem.graph import Graph, Space, connect, initialize
@@ -87,9 +89,11 @@ __all__ = [
     "StartError",
     "StateKind",
     "Status",
+    "StepLimitError",
     "StepOutput",
     "StepResult",
     "StoreError",
+    "StoryError",
     "Task",
     "TaskError",
     "ToolCall",

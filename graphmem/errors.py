@@ -11,6 +11,7 @@ GraphmemError
 │   ├── PendingCallsError        tools were called and their results are not in yet
 │   ├── NotPendingError          results for calls that nobody waits for
 │   ├── AbandonedAttemptError    the attempt key belongs to a step that a revise left behind
+│   ├── StepLimitError           no final response within the steps allowed
 │   └── NotFoundError            no such space, task, request or id
 ├── StoreError                   the database
 │   ├── ServerUnreachableError   nobody answers at the URI
@@ -19,6 +20,7 @@ GraphmemError
 │   ├── ServerVersionError       too old a server
 │   ├── QueryTimeoutError        the server gave up on time or memory
 │   └── SchemaError              the schema is absent, older, newer or not ours
+├── StoryError                   the demo was answered otherwise than its story needs
 └── ServerError                  the embedded server
     ├── JavaError                no Java that can run it
     ├── ResolveError             its jars could not be had, or are not the right ones
@@ -78,6 +80,14 @@ class AbandonedAttemptError(TaskError):
 
 class NotFoundError(TaskError):
     """No such space, task, request or id."""
+
+
+class StepLimitError(TaskError):
+    """No final response within the steps allowed. The request stays open and can be resumed."""
+
+
+class StoryError(GraphmemError):
+    """The demo was answered otherwise than its story needs."""
 
 
 class StoreError(GraphmemError):

@@ -9,14 +9,10 @@ from dataclasses import dataclass
 
 from graphmem.agent.prompts import system_message
 from graphmem.agent.tools import Tool, call
-from graphmem.errors import GraphmemError, RequestOpenError
+from graphmem.errors import RequestOpenError, StepLimitError
 from graphmem.llm.chat import ChatModel, Message
 from graphmem.state.values import StepResult, ToolCall, ToolResult
 from graphmem.task import Request, Status, Task
-
-
-class StepLimitError(GraphmemError):
-    """No final response within the steps allowed. The request stays open and can be resumed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

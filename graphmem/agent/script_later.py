@@ -7,7 +7,7 @@ Figure 1: D7 is found in the index, its evidence E4 through D7, the policy's own
 from collections.abc import Generator
 from typing import Any
 
-from graphmem.agent.seen import Seen, StoryError, found, number
+from graphmem.agent.seen import Seen, found, number
 from graphmem.agent.story import (
     ARTIFACT,
     ATTRIBUTE,
@@ -21,6 +21,7 @@ from graphmem.agent.story import (
     update,
     use,
 )
+from graphmem.errors import StoryError
 
 
 def retimed(see: Seen) -> Generator[Said, Seen, None]:

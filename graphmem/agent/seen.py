@@ -10,14 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphmem.errors import GraphmemError
+from graphmem.errors import StoryError
 from graphmem.llm.chat import Message
 
 _RESULT = re.compile(r"^\[(obs:\d+\.\d+)\] ", re.M)
-
-
-class StoryError(GraphmemError):
-    """The run is not the one that the script tells: a prompt or an answer of the store is not as it needs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from graphmem.agent.seen import Seen, StoryError
+from graphmem.agent.seen import Seen
+from graphmem.errors import StoryError
 from graphmem.llm.chat import Completion, Message
 from graphmem.state.protocol import render_output
 from graphmem.state.values import Access, Operation, Ref, StepOutput, StepResult, ToolCall

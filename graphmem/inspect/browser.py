@@ -116,8 +116,7 @@ class BrowserPages:
     def paste_hint(self) -> str:
         """How to sign in without the link. Names the password's place, never the password."""
         where = f"the content of {self.password_file}" if self.password_file else "the server's password"
-        plain = browser_link(self.http_uri, self.server_uri, self.query)
-        return f"Should the link not sign in (it does so once): open {plain}, give the user {self.user!r} and paste {where}."
+        return f"If the link does not sign in: open {self.http_uri}/browser/, type the user {self.user} and paste {where}."
 
     def answer(self, method: str, path: str, fields: Fields, origin: str | None) -> tuple[HTTPStatus, str, str]:
         """Status, type and body (for a redirect: where to). Raises: Refused."""

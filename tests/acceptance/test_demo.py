@@ -8,8 +8,8 @@ import graphmem
 from graphmem.agent import demo, run
 from graphmem.agent.demo import DemoReport
 from graphmem.agent.script import SCENES
-from graphmem.agent.seen import StoryError
 from graphmem.agent.story import Story, say
+from graphmem.errors import StoryError
 from graphmem.llm.chat import ScriptedModel
 from graphmem.state.values import StepResult
 from graphmem.store import Connection

@@ -20,33 +20,37 @@ from graphmem import Access, Operation, Ref, Relation, StateKind, Status, StepOu
 from graphmem.inspect import audit
 from tests.acceptance.flowstate_model import ModelTask, check_result, compare
 
-IDS = ("a", "b", "c", "d", "e", "f")
+IDS = tuple("abcdefghij")
 ODD = ("ghost", "memory:x", "request:1", "request:9", "request:x", "request:01", "obs:9.9", "naïve ☂ id")
 
 # A target is drawn as a name, or as a place in what the task holds: names alone would rarely meet a raw result.
 places = st.integers(0, 30)
-targets = st.one_of(
-    st.sampled_from(IDS),
-    st.sampled_from(IDS),
-    places.map(lambda n: ("state", n)),
-    places.map(lambda n: ("raw", n)),
-    places.map(lambda n: ("cited", n)),
-    places.map(lambda n: ("request", n)),
-    st.sampled_from(ODD),
+
+
+def placed(*pools: str) -> st.SearchStrategy[Any]:
+    return st.tuples(st.sampled_from(pools), places)
+
+
+names = st.sampled_from(IDS)
+targets: st.SearchStrategy[Any] = st.one_of(
+    names, placed("own", "past"), placed("own", "raw", "cited", "request"), st.sampled_from(ODD)
 )
-refs = st.lists(st.tuples(st.sampled_from(list(Relation)), targets), max_size=3)
+sound = placed("own", "own", "past", "raw", "cited")
+refs = st.lists(st.tuples(st.sampled_from(list(Relation)), st.one_of(sound, sound, sound, names, targets)), max_size=2)
 kinds = st.sampled_from(list(StateKind))
-shapes: st.SearchStrategy[Any] = st.sampled_from([1, 1.0, -0.5, None, True, "1", [], {"x": [1, {"y": None}]}, "</agent_status>", "é\u2028\U0001f30b"])
-operations = st.one_of(
-    st.tuples(st.just("add"), st.one_of(st.sampled_from(IDS), targets), kinds, st.just(7), shapes, refs),
-    st.tuples(st.just("add"), st.one_of(st.sampled_from(IDS), targets), kinds, st.just(7), shapes, refs),
-    st.tuples(st.just("update"), targets, st.one_of(st.none(), st.none(), kinds), st.integers(1, 7), shapes, refs),
-    st.tuples(st.just("remove"), targets, st.none(), st.just(0), shapes, st.just([])),
+shapes: st.SearchStrategy[Any] = st.sampled_from(
+    [1, 1.0, -0.5, None, True, "1", [], {"x": [1, {"y": None}]}, "</agent_status>", "é\u2028\U0001f30b"]
 )
-deltas = st.lists(operations, max_size=5)
-accesses = st.lists(targets, max_size=3)
-tools = st.lists(st.sampled_from(["search", "book"]), min_size=1, max_size=3)
-decisions = st.one_of(st.none(), st.just("message"), tools)
+mine = st.one_of(placed("own"), placed("own"), placed("own"), targets)
+no_kind = st.one_of(st.none(), st.none(), st.none(), kinds)
+operations = st.one_of(
+    st.tuples(st.just("add"), st.one_of(names, names, targets), kinds, st.just(7), shapes, refs),
+    st.tuples(st.just("update"), mine, no_kind, st.integers(1, 7), shapes, refs),
+    st.tuples(st.just("remove"), mine, st.none(), st.just(0), shapes, st.just([])),
+)
+deltas = st.lists(operations, max_size=6)
+accesses = st.lists(st.one_of(placed("past", "cited"), targets), max_size=3)
+decisions = st.sampled_from([None, None, None, "message", ["search"], ["book", "search", "book"]])
 # None: the outcome is unknown. A content that says nothing new makes consecutive outputs the same.
 contents = st.lists(st.sampled_from(["same", "same", "new", None, ""]), min_size=3, max_size=3)
 tasks = st.sampled_from([0, 0, 0, 1, 2])
@@ -104,10 +108,11 @@ class FlowMachine(RuleBasedStateMachine):
         self._take(lane, StepOutput(tool_calls=(ToolCall(name="search", arguments={"q": "same"}),)))
         self._observe(lane, ["new"])
         derives = Ref(relation=Relation.DERIVES, target=lane.model.observation[0])
+        supports = {id_: Ref(relation=Relation.SUPPORTS, target=id_) for id_ in ids}
         delta = tuple(
             Operation(
                 operation="add", id=id_, kind=StateKind.KNOWLEDGE, summary=self._token("s"), value=self._token("v"),
-                has_value=True, refs=(derives, *(Ref(relation=Relation.SUPPORTS, target=other) for other in ids if other != id_)),
+                has_value=True, refs=(derives, *(supports[other] for other in ids if other != id_)),
             )
             for id_ in ids
         )  # fmt: skip
@@ -214,7 +219,9 @@ class FlowMachine(RuleBasedStateMachine):
 
     def _connect(self) -> graphmem.Graph:
         at = self.environment
-        return graphmem.connect(at["GRAPHMEM_URI"], at.get("GRAPHMEM_USER"), at["GRAPHMEM_PASSWORD"], at.get("GRAPHMEM_DATABASE"))
+        return graphmem.connect(
+            at["GRAPHMEM_URI"], at.get("GRAPHMEM_USER"), at["GRAPHMEM_PASSWORD"], at.get("GRAPHMEM_DATABASE")
+        )
 
     def _token(self, word: str) -> str:
         self.tokens += 1
@@ -241,7 +248,9 @@ class FlowMachine(RuleBasedStateMachine):
             self._observe(lane, ["same", None, "new"])
         return lane
 
-    def _output(self, lane: Lane, delta: list[Any], access: list[Any], calls: tuple[ToolCall, ...], message: str | None) -> StepOutput:
+    def _output(
+        self, lane: Lane, delta: list[Any], access: list[Any], calls: tuple[ToolCall, ...], message: str | None
+    ) -> StepOutput:
         return StepOutput(
             delta=tuple(self._operation(lane, *drawn) for drawn in delta),
             access=tuple(Access(target=self._target(lane, t), reason="needed") for t in access),
@@ -249,7 +258,9 @@ class FlowMachine(RuleBasedStateMachine):
             message=message,
         )
 
-    def _operation(self, lane: Lane, name: Any, target: Any, kind: Any, given: int, shape: Any, drawn: list[Any]) -> Operation:
+    def _operation(
+        self, lane: Lane, name: Any, target: Any, kind: Any, given: int, shape: Any, drawn: list[Any]
+    ) -> Operation:
         return Operation(
             operation=name,
             id=self._target(lane, target),
@@ -266,7 +277,7 @@ class FlowMachine(RuleBasedStateMachine):
         kind, n = drawn
         model = lane.model
         pools = {
-            "state": list(model.states),
+            "own": list(model.own()),
             "past": sorted(model.historical()),
             "raw": list(model.raws),
             "cited": sorted(model.tool_refs()),
@@ -314,15 +325,15 @@ class FlowMachine(RuleBasedStateMachine):
 
 
 def _answer(result: StepResult) -> tuple[Any, ...]:
-    return (result.step, set(result.added), set(result.updated), set(result.removed), set(result.disclosed), result.message)
+    return (result.step, *map(set, (result.added, result.updated, result.removed, result.disclosed)), result.message)
 
 
-def test_random_runs_show_and_store_what_the_sets_of_the_paper_say(graph: graphmem.Graph, server_env: Mapping[str, str]) -> None:
-    assert graph.connection.database  # opened, so that the schema is in place
+@pytest.mark.usefixtures("graph")  # so that the schema is in place
+def test_random_runs_show_and_store_what_the_sets_of_the_paper_say(server_env: Mapping[str, str]) -> None:
     more = int(os.environ.get("GRAPHMEM_EXAMPLES", "0"))
     machine = type("Machine", (FlowMachine,), {"environment": server_env})
     profile = settings(
-        max_examples=more or 40
+        max_examples=more or 40,
         stateful_step_count=25,
         derandomize=not more,
         database=None,

@@ -1,4 +1,4 @@
-"""What is seen of a run: tasks, requests, states, versions, raw results, the ledger, disclosures, reasons, named queries."""
+"""What is seen of a run: tasks, requests, states, versions, raw results, the ledger, disclosures, reasons, queries."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,6 @@ from graphmem import (
     ToolResult,
     inspect,
 )
-from graphmem.inspect.named import PARAMETERS, describe, inspect_query, parameters
 from graphmem.inspect.values import LogLine, RawResult, Reasoned
 from graphmem.store import Connection, query, query_names
 
@@ -165,9 +164,6 @@ def test_what_does_not_exist_is_an_error_that_names_the_command(connection: Conn
         inspect.tasks(connection, "a/b")
 
 
-# --- disclose -----------------------------------------------------------------------------------------------------------
-
-
 def test_a_disclosure_answers_what_an_access_then_gets(connection: Connection, space: graphmem.Space) -> None:
     task = space.task("t")
     with task.request("one") as request:
@@ -218,9 +214,6 @@ def test_looking_at_a_disclosure_writes_nothing(connection: Connection, story: s
     assert inspect.log(connection, story, "trip") == before
     with pytest.raises(InvalidValueError):
         inspect.disclose(connection, story, "trip", [])
-
-
-# --- why ----------------------------------------------------------------------------------------------------------------
 
 
 def below(node: Reasoned, *ids: str) -> Reasoned:
@@ -296,20 +289,6 @@ def test_why_says_where_it_stopped(connection: Connection, space: graphmem.Space
             inspect.why(connection, space.name, "t", "s39", depth=depth)
 
 
-# --- named queries ------------------------------------------------------------------------------------------------------
-
-
-def test_named_queries_say_what_they_take(connection: Connection, story: str) -> None:
-    about = {named.name: named for named in inspect.named_queries()}
-    assert {"tasks", "requests", "states", "show", "disclose", "log", "why", "path", "live_graph", "counts"} <= set(
-        about
-    )
-    assert about["log"].params == ("space", "task", "request", "first", "last", "limit")
-    assert about["log"].optional == ("request", "first", "last", "limit")
-    assert about["indexes"].params == ()
-    assert all(set(named.params) <= set(PARAMETERS) for named in about.values())
-
-
 def test_a_named_query_answers_in_plain_values(connection: Connection, story: str) -> None:
     found = inspect.run_named(connection, "states", {"space": story, "task": "trip", "request": "1", "limit": 1})
     assert found.rows == ((1, "wish", "preference", "about wish", 2, 2),)
@@ -317,33 +296,6 @@ def test_a_named_query_answers_in_plain_values(connection: Connection, story: st
     nodes = inspect.run_named(connection, "live_graph", {"space": story, "task": "trip"}).rows
     assert json.loads(json.dumps(nodes))
     assert ["Task"] in [node["labels"] for (node,) in nodes if isinstance(node, dict)]
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "why"),
-    [
-        ("log", {"space": "s"}, "log needs task"),
-        ("log", {"space": "s", "task": "t", "colour": "red"}, "no parameter colour"),
-        ("log", {"space": "s", "task": "t", "limit": "many"}, "limit: 'many' is not a whole number"),
-        ("log", {"space": "s", "task": 7}, "task must be a text"),
-        ("indexes", {"space": "s"}, "it takes no parameter"),
-        ("nothing", {}, "there is no query 'nothing'"),
-        ("../task/step", {}, "there is no query"),
-        ("disclose", {"space": "s", "task": "t", "ids": "[1]"}, "not a list of texts"),
-    ],
-)
-def test_a_wrong_parameter_is_named(connection: Connection, name: str, given: dict[str, Any], why: str) -> None:
-    with pytest.raises(InvalidValueError, match=why):
-        inspect.run_named(connection, name, given)
-
-
-def test_text_is_read_as_its_parameter_needs_it() -> None:
-    given: dict[str, Any] = {"space": "7", "task": "2024", "ids": "a, obs:1.1"}
-    assert parameters(inspect_query("disclose"), given) == {"space": "7", "task": "2024", "ids": ["a", "obs:1.1"]}
-    assert parameters(inspect_query("disclose"), given | {"ids": '["a, b"]'})["ids"] == ["a, b"]
-    assert parameters(inspect_query("log"), {"space": "s", "task": "t", "limit": "3"})["limit"] == 3
-    assert parameters(inspect_query("log"), {"space": "s", "task": "t"})["request"] is None
-    assert describe(inspect_query("audit_path")).optional == ("space", "limit")
 
 
 def test_a_pasted_statement_answers_the_same(connection: Connection, story: str) -> None:
@@ -372,9 +324,6 @@ def test_a_pasted_text_means_itself(connection: Connection, text: str) -> None:
     assert row == {"text": text, "n": [1, True, None, 2.5]}
 
 
-# --- cost ---------------------------------------------------------------------------------------------------------------
-
-
 def grow(task: graphmem.Task, requests: int) -> None:
     for k in range(requests):
         with task.request(f"request {k}") as request:
@@ -388,7 +337,7 @@ def grow(task: graphmem.Task, requests: int) -> None:
 
 
 def test_a_look_costs_what_it_answers_and_not_what_the_task_holds(
-    connection: Connection, graph: graphmem.Graph, space: graphmem.Space
+    connection: Connection, space: graphmem.Space
 ) -> None:
     """`path` and `counts` answer for the whole path and view, the audits for the space, live_graph draws the whole."""
     looks: dict[str, dict[str, Any]] = {

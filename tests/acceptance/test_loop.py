@@ -8,7 +8,8 @@ from typing import TypeAlias
 import pytest
 
 import graphmem
-from graphmem.agent import Invocation, StepLimitError, Tool, full_context_message, run, system_message
+from graphmem.agent import Invocation, Tool, full_context_message, run, system_message
+from graphmem.errors import StepLimitError
 from graphmem.llm.chat import Completion, Message, ScriptedModel, ScriptedOutput
 from graphmem.state.protocol import render_output
 from graphmem.state.values import Operation, StepOutput, ToolCall, ToolResult

@@ -1,9 +1,12 @@
 """The texts that Neo4j Browser is opened with: the style sheet, the guide, and the first query for its editor.
 
-Names of spaces and tasks are put into the texts as Cypher literals, for a person to read and to run; they are checked
-first (letters, digits and `._:@-`), so that no quote and no mark-up comes with them. graphmem itself runs none of these.
+A name of a space or task becomes a literal in queries that a person reads and runs; it is checked first (letters, digits
+and `._:@-`), so that neither a quote nor mark-up comes with it. graphmem itself runs none of these texts. The colours of
+the legend are read from the style sheet: they stand in one place.
 """
 
+import html
+import re
 from pathlib import Path
 from typing import Final
 
@@ -11,9 +14,21 @@ from graphmem.store import query
 from graphmem.vocabulary import check_name
 
 _FOLDER: Final = Path(__file__).parent
+_COLOUR: Final = re.compile(r"^node\.(\w+) \{ color: (#\w{6});", re.MULTILINE)
+_ANCHOR: Final = "MATCH (t:Task {key: $p.space + '/' + $p.task})"
 
-# Without a task: what there is to look at.
-_TASKS: Final = "MATCH (r:Request)-[:CHILD_OF]->(t:Task)\nRETURN r, t LIMIT 60\n"
+_LEGEND: Final = (
+    ("Task", "the task"),
+    ("Request", "one request of the user"),
+    ("Preference", "what the user wants"),
+    ("Knowledge", "a fact found"),
+    ("Attribute", "a property of the surroundings"),
+    ("Judgement", "a conclusion or decision"),
+    ("Artifact", "something made, such as a booking"),
+    ("TraceNode", "calls of one step, with their results"),
+    ("SummaryNode", "a finished part of the path"),
+    ("RawObservation", "a raw result, word for word"),
+)
 
 
 def style() -> str:
@@ -22,22 +37,27 @@ def style() -> str:
 
 
 def first_query(space: str | None = None, task: str | None = None) -> str:
-    """What the editor holds: the live graph of a task; without one, all tasks with their requests."""
-    if space is None or task is None:
-        return _TASKS
-    return fill(query("inspect/live_graph").text, space, task)
+    """What the editor holds: the live graph of a task; without one, of the task with the longest ledger."""
+    return query("inspect/live_graph").text.replace(_ANCHOR, anchor(space, task)).strip()
 
 
 def guide(address: str, space: str | None = None, task: str | None = None) -> str:
     """The guide for Browser's side bar; `address` is where the style sheet is."""
     text = (_FOLDER / "guide.html").read_text(encoding="utf-8")
-    text = text.replace("{{address}}", address).replace("{{first}}", first_query(space, task).strip())
-    return fill(text, space or "SPACE", task or "TASK")
+    colours = dict(_COLOUR.findall(style()))
+    legend = "\n".join(
+        f'<tr><td style="color: {colours[label]}">&#9679;</td><td><b>{label}</b></td><td>{meaning}</td></tr>'
+        for label, meaning in _LEGEND
+    )
+    queries = {"first": first_query(space, task), "anchor": anchor(space, task)}
+    parts = {"address": address, "legend": legend, **{name: html.escape(text, quote=False) for name, text in queries.items()}}
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: {**colours, **parts}[found[1]], text)
 
 
-def fill(text: str, space: str, task: str) -> str:
-    """A text in which `$p.space` and `$p.task` are literals."""
-    names = {"$p.space": check_name("space", space), "$p.task": check_name("task", task)}
-    for parameter, name in names.items():
-        text = text.replace(parameter, f"'{name}'")
-    return text
+def anchor(space: str | None, task: str | None) -> str:
+    """The line that finds the task, with literals."""
+    if space is not None and task is not None:
+        return f"MATCH (t:Task {{key: '{check_name('space', space)}/{check_name('task', task)}'}})"
+    given = {"space": space, "name": task}
+    named = ", ".join(f"{key}: '{check_name(key, name)}'" for key, name in given.items() if name is not None)
+    return f"MATCH (t:Task{f' {{{named}}}' if named else ''})\nWITH t ORDER BY t.next_step DESC LIMIT 1"
