@@ -4,6 +4,7 @@ Every command is a function of the package with its answer printed. Owns the exi
 (its sentence on stderr, and the command that mends it), or findings of `doctor`, 2 wrong usage, 130 interrupted.
 """
 
+import io
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
@@ -68,7 +69,7 @@ def cli() -> None:
     """
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets its escape, not a traceback.
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 

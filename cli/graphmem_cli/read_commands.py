@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from graphmem import inspect
+from graphmem.errors import NoOpenRequestError
 from graphmem.graph import Graph
 from graphmem.vocabulary import Json, json_text
 from graphmem_cli.options import (
@@ -102,7 +103,11 @@ def _request_cells(line: inspect.RequestLine) -> Sequence[object]:
 def status(reach: Reach, space: str, task: str, as_json: bool) -> None:
     """What the open request shows its model, word for word."""
     with _open(reach) as graph:
-        found = graph.space(space).task(task).open_request().status()
+        try:
+            found = graph.space(space).task(task).open_request().status()
+        except NoOpenRequestError as error:
+            error.command = f"graphmem requests {task} --space {space}"
+            raise
     if as_json:
         print_json(found.to_dict())
         return

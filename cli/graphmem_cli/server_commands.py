@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+from click.core import ParameterSource
 
 from graphmem.errors import ServerUnreachableError
 from graphmem.graph import Graph, initialize
@@ -39,7 +40,9 @@ def up(home: Path | None, as_json: bool) -> None:
     print_table(
         ("SERVER", found.uri), (("BROWSER", found.browser), ("HOME", found.home), ("SCHEMA", f"version {version}"))
     )
-    say("Next: graphmem demo, or graphmem browser. `graphmem down` stops the server.")
+    named = click.get_current_context().get_parameter_source("home") is ParameterSource.COMMANDLINE
+    where = f" --home {found.home}" if named else ""
+    say(f"Next: graphmem demo{where}, or graphmem browser{where}. `graphmem down{where}` stops the server.")
 
 
 @click.command()

@@ -94,7 +94,7 @@ def why_lines(top: Reasoned) -> Iterator[str]:
 
 def _why_lines(node: Reasoned, *, first: str, rest: str) -> Iterator[str]:
     by = "" if node.by is None else f"{_arrow(node.by, incoming=node.incoming)} "
-    marks = [mark for mark, is_set in (("out of view", not node.in_view), ("see above or below", node.again)) if is_set]
+    marks = [mark for mark, is_set in (("out of view", not node.in_view), ("shown elsewhere", node.again)) if is_set]
     note = f" ({', '.join(marks)})" if marks else ""
     yield _line(
         f"{first}{by}{node.id} [{node.kind}, request {node.request}, step {node.from_step}]{note}: {node.summary}"
@@ -132,7 +132,8 @@ def _arrow(relation: str, *, incoming: bool) -> str:
 
 def _line(text: str) -> str:
     columns = terminal_width()
-    return visible(text) if columns is None else cut(visible(text), columns)
+    shown = visible(text).rstrip()
+    return shown if columns is None else cut(shown, columns)
 
 
 def _text(value: Json) -> str:

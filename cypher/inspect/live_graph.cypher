@@ -1,7 +1,7 @@
 // What counts now in a task, as a picture: its newest requests, the states in view, the active path; each with its arrows to the others.
 // mode: read
 // params: space, task
-// returns: node, arrow, other
+// returns: node, relation, other, arrow
 // why: 90 nodes at most, because Neo4j Browser cannot be read beyond; the newest of each kind, by seeks, so that a long task costs no more.
 MATCH (t:Task {key: $p.space + '/' + $p.task})
 CALL (t) {
@@ -24,4 +24,4 @@ CALL (t) {
 WITH collect(n) AS nodes
 UNWIND nodes AS node
 OPTIONAL MATCH (node)-[arrow]->(other) WHERE other IN nodes
-RETURN node, arrow, other
+RETURN node, type(arrow) AS relation, other, arrow

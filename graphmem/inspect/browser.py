@@ -1,18 +1,21 @@
 """Neo4j Browser, opened by one link: signed in with authentication on, in our colours, with a query in the editor.
 
-Browser can sign in by "single sign-on", and in the end sends what it is given as an ordinary user and password.
-`BrowserPages` plays that provider on the loopback interface, once, and serves the style sheet and the guide. So the
-password stands in no address, command line or history; Browser keeps it in its local storage, as after any login of its
-own, until `:server disconnect`.
+`BrowserPages` plays the provider of a sign-in (`sign_in`) on the loopback interface, once, and serves the style sheet
+and the guide. So the password stands in no address, command line or history; Browser keeps it in its local storage, as
+after any login of its own, until `:server disconnect`.
 
-Invariants: a link signs in once at most, within `LINK_SECONDS` (`sign_in`); only Browser at the origin that was named is answered, by
-the PKCE secret that it began with; a request that names another host is refused (DNS rebinding). What is left: whoever
-reads the link before it is used, such as another user of this machine in the command line of a browser, can use it first.
+Invariants: only Browser at the origin that was named is answered, and a request that names another host is refused (DNS
+rebinding). What is left: whoever reads the link before it is used, such as another user of this machine in the command
+line of a browser that is started with it, can use it first.
 """
 
 import html
+import http.client
 import json
+import logging
+import sys
 import threading
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,10 +29,13 @@ from graphmem.inspect.sign_in import PROVIDER, Fields, OneTimeLogin, Refused
 from graphmem.server import Server
 
 _LOOPBACK: Final = "127.0.0.1"
+_WEB_APPLICATION: Final = "https://browser.neo4j.io"
 _BODY_LIMIT: Final = 10_000
 _JSON: Final = "application/json"
 _HTML: Final = "text/html; charset=utf-8"
 _TEXT: Final = "text/plain; charset=utf-8"
+
+logger = logging.getLogger("graphmem")
 
 
 class BrowserPages:
@@ -78,13 +84,13 @@ class BrowserPages:
         )
 
     def __enter__(self) -> Self:
-        pages = self
+        pages: BrowserPages = self
 
         class Handler(_Handler):
             site = pages
 
         try:
-            self._server = ThreadingHTTPServer((_LOOPBACK, self.port), Handler)
+            self._server = _PageServer((_LOOPBACK, self.port), Handler)
         except OSError as taken:
             raise StartError(
                 f"Port {self.port}, from which Browser reads its guide and colours, is taken ({taken.strerror}). "
@@ -95,7 +101,9 @@ class BrowserPages:
         threading.Thread(target=self._server.serve_forever, name="graphmem-browser-pages", daemon=True).start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
@@ -110,13 +118,13 @@ class BrowserPages:
     def link(self) -> str:
         """The one link: it arrives signed in, once, within `LINK_SECONDS`. Holds no password."""
         hook = {"discoveryURL": f"{self.address}{self.login.path}/discovery.json", "sso_redirect": PROVIDER}
-        return browser_link(self.http_uri, self.server_uri, self.query, hook)
+        return _link(f"{self.http_uri}/browser/", self.server_uri, self.query, hook)
 
     @property
     def paste_hint(self) -> str:
         """How to sign in without the link. Names the password's place, never the password."""
         where = f"the content of {self.password_file}" if self.password_file else "the server's password"
-        return f"If the link does not sign in: open {self.http_uri}/browser/, type the user {self.user} and paste {where}."
+        return f"If the link does not sign in: open {self.http_uri}/browser/, type user {self.user} and paste {where}."
 
     def answer(self, method: str, path: str, fields: Fields, origin: str | None) -> tuple[HTTPStatus, str, str]:
         """Status, type and body (for a redirect: where to). Raises: Refused."""
@@ -137,6 +145,13 @@ class BrowserPages:
                     raise Refused("Only Neo4j Browser may redeem a code.")
                 return HTTPStatus.OK, _JSON, json.dumps(login.redeem(fields))
         raise Refused("There is no such page.", HTTPStatus.NOT_FOUND)
+
+
+class _PageServer(ThreadingHTTPServer):
+    """A thread for each request; one that breaks off (a closed tab) is no traceback in somebody's terminal."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        logger.info("a page for Browser was not sent: %s", type(sys.exception()).__name__)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -195,10 +210,48 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def browser_link(http_uri: str, server_uri: str, text: str, more: Fields | None = None) -> str:
-    """Neo4j Browser of a server, with a text in its editor (which it never runs by itself)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherBrowser:
+    """Neo4j Browser of a server that is not ours: a link where one is known, and what to expect of it."""
+
+    link: str | None
+    notice: str
+
+
+def other_browser(server_uri: str, text: str, *, http_port: int = 7474, timeout_seconds: float = 2.0) -> OtherBrowser:
+    """Neo4j Browser for your own server or Aura: it asks for the password, and our style sheet and guide are not set.
+
+    A URI with TLS (`+s`, such as Aura's) is opened by Neo4j's web application; for others `http_port` is asked.
+    """
+    parts = urlsplit(server_uri)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+    uri = f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}"
+    notice = "Sign in there with its user and password. Our colours and guide are set on the embedded server only."
+    if parts.scheme.endswith("+s"):
+        return OtherBrowser(link=_link(f"{_WEB_APPLICATION}/", uri, text), notice=notice)
+    if _is_neo4j(parts.hostname or "", http_port, timeout_seconds):
+        return OtherBrowser(link=_link(f"http://{host}:{http_port}/browser/", uri, text), notice=notice)
+    return OtherBrowser(
+        link=None, notice=f"No Neo4j answers at http://{host}:{http_port}; open Browser where {uri} has it. {notice}"
+    )
+
+
+def _is_neo4j(host: str, port: int, timeout_seconds: float) -> bool:
+    connection = http.client.HTTPConnection(host, port, timeout=timeout_seconds)
+    try:
+        connection.request("GET", "/", headers={"Accept": _JSON})
+        said = json.loads(connection.getresponse().read(_BODY_LIMIT))
+        return isinstance(said, dict) and "neo4j_version" in said
+    except (OSError, http.client.HTTPException, ValueError):
+        return False
+    finally:
+        connection.close()
+
+
+def _link(page: str, server_uri: str, text: str, more: Fields | None = None) -> str:
+    """Neo4j Browser with a text in its editor, which it never runs by itself."""
     fields = {"dbms": server_uri, **(more or {}), "cmd": "edit", "arg": text.strip()}
-    return f"{http_uri}/browser/?{urlencode(fields, quote_via=quote)}"
+    return f"{page}?{urlencode(fields, quote_via=quote)}"
 
 
 def _refusal_page(why: str) -> str:

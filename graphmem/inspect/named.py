@@ -127,7 +127,7 @@ def _typed(name: str, value: Json) -> Json:
 
 
 def plain(value: Any) -> Json:
-    """A value of a row as JSON knows it: nodes as their labels and properties, paths as their nodes."""
+    """A value of a row as JSON knows it: nodes with their labels, relations with their type, paths as their nodes."""
     match value:
         case None | bool() | int() | float() | str():
             return value
@@ -137,6 +137,9 @@ def plain(value: Any) -> Json:
             return {"labels": sorted(value.labels), **{key: plain(item) for key, item in value.items()}}
         case _ if hasattr(value, "relationships"):
             return [plain(node) for node in value.nodes]
+        case _ if hasattr(value, "start_node"):
+            ends = {"from": value.start_node.get("key"), "to": value.end_node.get("key")}
+            return {"type": value.type, **ends, **{key: plain(item) for key, item in value.items()}}
         case _ if hasattr(value, "items"):
             return {key: plain(item) for key, item in value.items()}
         case _:

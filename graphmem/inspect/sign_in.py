@@ -1,10 +1,10 @@
 """A sign-in that works once: the provider's half of OAuth's authorization code with PKCE, for Neo4j Browser alone.
 
 Browser can sign in by "single sign-on", and in the end sends what it is given as an ordinary user and password, which a
-server without any single sign-on takes. Pure: no socket, no file; `graphmem.inspect.browser` puts it on the loopback interface.
+server without any single sign-on takes. Pure: no socket and no file; `browser` puts it on the loopback interface.
 
-Invariants: a link gives one code, within `LINK_SECONDS`; a code is redeemed once, within `CODE_SECONDS`, by whoever knows the
-PKCE secret that it was asked for with; a wrong try uses it up. The only redirect is the one address of Browser.
+Invariants: a link gives one code, within `LINK_SECONDS`; a code is redeemed once, within `CODE_SECONDS`, by whoever
+knows the PKCE secret that it was asked for with; a wrong try uses it up. The only redirect is Browser's one address.
 """
 
 import base64
@@ -53,7 +53,7 @@ class OneTimeLogin:
         self._lock = threading.Lock()
 
     def discovery(self, pages: str, server_uri: str) -> dict[str, Any]:
-        """What Browser reads first. Once used, the link names no provider, so that reloading Browser's page is harmless."""
+        """What Browser reads first. Once used, it names no provider, so that reloading Browser's page is harmless."""
         provider = {
             "id": PROVIDER,
             "name": PROVIDER,

@@ -13,7 +13,7 @@ import pytest
 
 import graphmem
 from graphmem import Access, Operation, Ref, Relation, StateKind, StepOutput, ToolCall, ToolResult, inspect
-from graphmem.store import Connection, Query, query, query_names
+from graphmem.store import Connection, Query
 
 ERASE: LiteralString = "MATCH (n {space: $p.space}) DETACH DELETE n"
 
@@ -188,14 +188,3 @@ def test_a_node_in_the_wrong_space_is_found_there(connection: Connection, run: s
 
 def test_the_audit_of_one_space_says_nothing_of_another(connection: Connection, run: str) -> None:
     assert inspect.audit(connection, f"{run}-other") == ()
-
-
-@pytest.mark.parametrize("version", ["CYPHER 5 ", "CYPHER 25 "])
-def test_every_inspect_query_runs_in_both_languages(connection: Connection, run: str, version: LiteralString) -> None:
-    given = {"space": run, "task": "t", "id": "fact", "ids": ["fact"]}
-    for name in query_names("inspect"):
-        found = query(name)
-        p = {key: given.get(key) for key in found.params}
-        rows = connection.run(name, version + found.text, p)
-        assert all(tuple(row) == found.returns for row in rows)
-        assert rows or name.startswith("inspect/audit_") or name == "inspect/show_raw"

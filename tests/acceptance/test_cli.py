@@ -230,6 +230,24 @@ def test_a_server_that_is_not_up_is_said_so(env: dict[str, str | None], tmp_path
     assert run({**env, "GRAPHMEM_HOME": None}, "tasks", "--home", str(tmp_path)).exit_code == 1
 
 
+def test_up_and_down_are_harmless_twice(env: dict[str, str | None], tmp_path: Path) -> None:
+    home = {**env, "GRAPHMEM_URI": None, "GRAPHMEM_PASSWORD": None, "GRAPHMEM_HOME": str(tmp_path / "home")}
+    try:
+        first, second = (run(home, "up", "--json") for _ in range(2))
+        assert (first.exit_code, second.exit_code) == (0, 0), first.output
+        assert json.loads(first.stdout) == json.loads(second.stdout)
+        password = (tmp_path / "home" / "password").read_text().strip()
+        assert password not in first.output + second.output
+        assert json.loads(run(home, "server", "status", "--json").stdout)["state"] == "running"
+        assert len(run(home, "server", "logs", "-n", "2").stdout.splitlines()) == 2
+        assert run(home, "doctor").exit_code == 0
+        assert run(home, "tasks").exit_code == 0
+    finally:
+        stopped = run(home, "down")
+    assert stopped.stdout == "stopped\n"
+    assert run(home, "down").stdout == "nothing was up\n"
+
+
 def test_every_command_and_option_is_documented() -> None:
     def walk(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
         yield path, command

@@ -42,12 +42,22 @@ shapes: st.SearchStrategy[Any] = st.sampled_from(
     [1, 1.0, -0.5, None, True, "1", [], {"x": [1, {"y": None}]}, "</agent_status>", "é\u2028\U0001f30b"]
 )
 mine = st.one_of(placed("own"), placed("own"), placed("own"), targets)
-no_kind = st.one_of(st.none(), st.none(), st.none(), kinds)
 operations = st.one_of(
     st.tuples(st.just("add"), st.one_of(names, names, targets), kinds, st.just(7), shapes, refs),
-    st.tuples(st.just("update"), mine, no_kind, st.integers(1, 7), shapes, refs),
+    st.tuples(st.just("update"), mine, st.one_of(st.none(), st.none(), kinds), st.integers(1, 7), shapes, refs),
     st.tuples(st.just("remove"), mine, st.none(), st.just(0), shapes, st.just([])),
 )
+some_refs = st.lists(st.tuples(st.sampled_from(list(Relation)), sound), max_size=2)
+changes = st.lists(
+    st.one_of(
+        st.tuples(st.just("update"), placed("own"), st.none(), st.integers(1, 7), shapes, some_refs),
+        st.tuples(st.just("remove"), placed("own"), st.none(), st.just(0), shapes, st.just([])),
+        st.tuples(st.just("add"), names, kinds, st.just(7), shapes, some_refs),
+    ),
+    min_size=1,
+    max_size=4,
+)
+CHANGE = (StateKind.ATTRIBUTE, 7, 1.0, [(Relation.FOLLOWS, ("own", 0))])
 deltas = st.lists(operations, max_size=6)
 accesses = st.lists(st.one_of(placed("past", "cited"), targets), max_size=3)
 decisions = st.sampled_from([None, None, None, "message", ["search"], ["book", "search", "book"]])
@@ -111,12 +121,21 @@ class FlowMachine(RuleBasedStateMachine):
         supports = {id_: Ref(relation=Relation.SUPPORTS, target=id_) for id_ in ids}
         delta = tuple(
             Operation(
-                operation="add", id=id_, kind=StateKind.KNOWLEDGE, summary=self._token("s"), value=self._token("v"),
-                has_value=True, refs=(derives, *(supports[other] for other in ids if other != id_)),
+                operation="add", id=id_, kind=StateKind.KNOWLEDGE, summary=self._token("s"),
+                value=self._token("v"), has_value=True, refs=(derives, *(supports[i] for i in ids if i != id_)),
             )
             for id_ in ids
         )  # fmt: skip
         self._take(lane, StepOutput(delta=delta, message=self._token("done") if last else None))
+
+    @rule(which=tasks, changes=changes, access=accesses)
+    def change_what_stands(self, which: int, changes: list[Any], access: list[Any]) -> None:
+        """Update, remove and add again, over states that are there to be changed."""
+        lane = self._ready(which)
+        if len(lane.model.own()) < 2:
+            free = [id_ for id_ in IDS if id_ not in lane.model.states][:3]
+            self._take(lane, self._output(lane, [("add", id_, *CHANGE) for id_ in free], [], (), None))
+        self._take(lane, self._output(lane, changes, access, (), None))
 
     @rule(which=tasks, n=places)
     def look_back(self, which: int, n: int) -> None:
@@ -144,6 +163,8 @@ class FlowMachine(RuleBasedStateMachine):
         lane = self._ready(which)
         if not lane.model.pending:
             self._take(lane, StepOutput(tool_calls=(ToolCall(name="search", arguments={"q": "same"}),)))
+        with pytest.raises(graphmem.PendingCallsError):
+            self._request(lane).step(self._request(lane).status(), StepOutput(message="done"))
         self._observe(lane, contents)
         assert lane.answered is not None
         result, answers, ids = lane.answered
@@ -153,15 +174,6 @@ class FlowMachine(RuleBasedStateMachine):
             changed = [ToolResult(call_id=a.call_id, content=f"{a.content} and more") for a in answers]
             with pytest.raises(graphmem.NotPendingError):
                 request.observe(result, changed)
-
-    @rule(which=tasks)
-    def step_while_calls_are_pending(self, which: int) -> None:
-        lane = self._ready(which)
-        self._take(lane, StepOutput(tool_calls=(ToolCall(name="book", arguments={"q": "same"}),)))
-        request = self._request(lane)
-        with pytest.raises(graphmem.PendingCallsError):
-            request.step(request.status(), StepOutput(message="done"))
-        assert request.status().pending is not None
 
     @rule(which=tasks, crash=st.booleans())
     def repeat_the_last_step(self, which: int, crash: bool) -> None:
@@ -274,17 +286,17 @@ class FlowMachine(RuleBasedStateMachine):
     def _target(self, lane: Lane, drawn: Any) -> str:
         if isinstance(drawn, str):
             return drawn
-        kind, n = drawn
+        kind, n = str(drawn[0]), int(drawn[1])
         model = lane.model
-        pools = {
+        pools: dict[str, list[str]] = {
             "own": list(model.own()),
             "past": sorted(model.historical()),
             "raw": list(model.raws),
             "cited": sorted(model.tool_refs()),
             "request": [f"request:{k}" for k in range(1, len(model.texts) + 1)],
         }
-        pool = pools[kind]
-        return pool[-1 - n % len(pool)] if pool else "ghost"
+        pool = pools[kind] or pools["own"] or ["ghost"]
+        return pool[-1 - n % len(pool)]
 
     def _take(self, lane: Lane, output: StepOutput | str) -> None:
         request = self._request(lane)
@@ -319,8 +331,7 @@ class FlowMachine(RuleBasedStateMachine):
     def every_task_shows_what_its_model_shows(self) -> None:
         for lane in self.lanes:
             if lane.model.open is not None:
-                whole, lane.changed = lane.changed, False
-                lines = 200 if whole else lane.fold
+                lines, lane.changed = (200 if lane.changed else lane.fold), False
                 compare(self._request(lane).status(index_lines=lines, index_tokens=None), lane.model, lines)
 
 
@@ -333,12 +344,7 @@ def test_random_runs_show_and_store_what_the_sets_of_the_paper_say(server_env: M
     more = int(os.environ.get("GRAPHMEM_EXAMPLES", "0"))
     machine = type("Machine", (FlowMachine,), {"environment": server_env})
     profile = settings(
-        max_examples=more or 40,
-        stateful_step_count=25,
-        derandomize=not more,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        print_blob=bool(more),
-    )
+        max_examples=more or 30, stateful_step_count=30, derandomize=not more, print_blob=bool(more),
+        database=None, deadline=None, suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
     run_state_machine_as_test(machine, settings=profile)

@@ -22,7 +22,7 @@ from graphmem import (
     inspect,
 )
 from graphmem.inspect.values import LogLine, RawResult, Reasoned
-from graphmem.store import Connection, query, query_names
+from graphmem.store import Connection
 
 ERASE: LiteralString = "MATCH (n {space: $p.space}) DETACH DELETE n"
 CONTENT = "Cancelling costs 80 USD\nuntil \x1b[31mMonday\x1b[0m, 取消"
@@ -287,77 +287,6 @@ def test_why_says_where_it_stopped(connection: Connection, space: graphmem.Space
     for depth in (0, 101):
         with pytest.raises(InvalidValueError):
             inspect.why(connection, space.name, "t", "s39", depth=depth)
-
-
-def test_a_named_query_answers_in_plain_values(connection: Connection, story: str) -> None:
-    found = inspect.run_named(connection, "states", {"space": story, "task": "trip", "request": "1", "limit": 1})
-    assert found.rows == ((1, "wish", "preference", "about wish", 2, 2),)
-    assert found.columns[:2] == ("request", "id")
-    nodes = inspect.run_named(connection, "live_graph", {"space": story, "task": "trip"}).rows
-    assert json.loads(json.dumps(nodes))
-    assert ["Task"] in [node["labels"] for (node,) in nodes if isinstance(node, dict)]
-
-
-def test_a_pasted_statement_answers_the_same(connection: Connection, story: str) -> None:
-    """Browser takes `:param p => …` as a Cypher expression: the same text as a literal gives the same rows."""
-    p = {"space": story, "task": "trip", "id": "why not", "limit": None}
-    first, _, statement = inspect.paste(query("inspect/show"), p).partition("\n")
-    literal = first.removeprefix(":param p => ").removesuffix(";")
-    assert literal == f"{{space: '{story}', task: 'trip', id: 'why not', limit: null}}"
-    pasted = connection.run(
-        "tests/paste",
-        f"WITH {literal} AS p {statement.replace('$p.', 'p.').removesuffix(';')}".replace(
-            "LIMIT coalesce(p.limit, 50)", "LIMIT 50"
-        ),
-    )
-    assert pasted == connection.read(query("inspect/show"), p)
-
-
-@pytest.mark.parametrize(
-    "text", ["it's", 'say "x"', "a\\b", "line\nline\r\t", "\x1b[31m", "取消 🙂", "\u202e\u2028", "$p.x"]
-)
-def test_a_pasted_text_means_itself(connection: Connection, text: str) -> None:
-    first = inspect.paste(query("inspect/tasks"), {"space": text, "n": [1, True, None, 2.5]}).split("\n")[0]
-    assert first.isprintable()
-    literal = first.removeprefix(":param p => ").removesuffix(";")
-    (row,) = connection.run("tests/literal", f"WITH {literal} AS p RETURN p.space AS text, p.n AS n")
-    assert row == {"text": text, "n": [1, True, None, 2.5]}
-
-
-def grow(task: graphmem.Task, requests: int) -> None:
-    for k in range(requests):
-        with task.request(f"request {k}") as request:
-            call(request, "x", *(add(f"s{k}.{i}") for i in range(5)))
-            act(
-                request,
-                add(f"top{k}", (Relation.DERIVES, f"s{k}.0"), (Relation.DERIVES, f"obs:{k + 1}.1")),
-                message="done",
-            )
-    act(task.request("last"), add("a", (Relation.DERIVES, "top0")), access=("top0",))
-
-
-def test_a_look_costs_what_it_answers_and_not_what_the_task_holds(
-    connection: Connection, space: graphmem.Space
-) -> None:
-    """`path` and `counts` answer for the whole path and view, the audits for the space, live_graph draws the whole."""
-    looks: dict[str, dict[str, Any]] = {
-        "requests": {"limit": 2},
-        "states": {"request": 2},
-        "show": {"id": "top0"},
-        "show_raw": {"id": "obs:1.1"},
-        "why": {"id": "a"},
-        "disclose": {"ids": ["top0", "s0.1", "obs:1.1", "request:1", "never"]},
-        "log": {"limit": 3},
-    }
-    hits: dict[str, list[int]] = {name: [] for name in looks}
-    for size in (5, 50):
-        grow(space.task(f"t{size}"), size)
-        for name, given in looks.items():
-            found = query(f"inspect/{name}")
-            p = dict.fromkeys(found.params) | {"space": space.name, "task": f"t{size}"} | given
-            hits[name].append(connection.profile(found, p))
-    assert {name: counts[0] for name, counts in hits.items()} == {name: counts[1] for name, counts in hits.items()}
-    assert {name.removeprefix("inspect/") for name in query_names("inspect")} >= set(looks)
 
 
 def test_an_answer_is_plain_json(connection: Connection, story: str) -> None:

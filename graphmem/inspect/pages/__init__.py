@@ -1,8 +1,8 @@
 """The texts that Neo4j Browser is opened with: the style sheet, the guide, and the first query for its editor.
 
-A name of a space or task becomes a literal in queries that a person reads and runs; it is checked first (letters, digits
-and `._:@-`), so that neither a quote nor mark-up comes with it. graphmem itself runs none of these texts. The colours of
-the legend are read from the style sheet: they stand in one place.
+A name of a space or task becomes a literal in queries that a person reads and runs; it is checked first (letters,
+digits and `._:@-`), so that neither a quote nor mark-up comes with it. graphmem itself runs none of these texts. The
+colours of the legend are read from the style sheet: they stand in one place.
 """
 
 import html
@@ -27,7 +27,7 @@ _LEGEND: Final = (
     ("Artifact", "something made, such as a booking"),
     ("TraceNode", "calls of one step, with their results"),
     ("SummaryNode", "a finished part of the path"),
-    ("RawObservation", "a raw result, word for word"),
+    ("RawObservation", "a raw result, verbatim"),
 )
 
 
@@ -38,20 +38,27 @@ def style() -> str:
 
 def first_query(space: str | None = None, task: str | None = None) -> str:
     """What the editor holds: the live graph of a task; without one, of the task with the longest ledger."""
-    return query("inspect/live_graph").text.replace(_ANCHOR, anchor(space, task)).strip()
+    text = query("inspect/live_graph").text.replace(_ANCHOR, anchor(space, task))
+    return f"// What counts now: requests, states in view, the active path\n{text.strip()}"
 
 
 def guide(address: str, space: str | None = None, task: str | None = None) -> str:
     """The guide for Browser's side bar; `address` is where the style sheet is."""
     text = (_FOLDER / "guide.html").read_text(encoding="utf-8")
     colours = dict(_COLOUR.findall(style()))
-    legend = "\n".join(
-        f'<tr><td style="color: {colours[label]}">&#9679;</td><td><b>{label}</b></td><td>{meaning}</td></tr>'
-        for label, meaning in _LEGEND
-    )
+    legend = "\n".join(_legend_row(colours[label], label, meaning) for label, meaning in _LEGEND)
     queries = {"first": first_query(space, task), "anchor": anchor(space, task)}
-    parts = {"address": address, "legend": legend, **{name: html.escape(text, quote=False) for name, text in queries.items()}}
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: {**colours, **parts}[found[1]], text)
+    escaped = {name: html.escape(text, quote=False) for name, text in queries.items()}
+    parts = {**colours, **escaped, "address": address, "legend": legend}
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], text)
+
+
+def _legend_row(colour: str, label: str, meaning: str) -> str:
+    return (
+        '<tr><td><span style="display: inline-block; width: 14px; height: 14px; border: 1px solid #FFFFFF; '
+        f'border-radius: 8px; background: {colour}"></span></td>'
+        f'<td style="padding: 0 12px"><b>{label}</b></td><td>{meaning}</td></tr>'
+    )
 
 
 def anchor(space: str | None, task: str | None) -> str:
