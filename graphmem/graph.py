@@ -5,12 +5,13 @@ Owns the environment (`GRAPHMEM_URI`, `GRAPHMEM_USER`, `GRAPHMEM_PASSWORD`, `GRA
 """
 
 import os
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 from graphmem.errors import InvalidValueError, ServerUnreachableError
 from graphmem.llm.tokens import Tokenizer, WhenUsed
-from graphmem.store import Connection, Trace, init, schema_version
+from graphmem.store import Connection, Show, Trace, init, schema_version
 from graphmem.task import Context, Task
 from graphmem.task.context import Redact
 from graphmem.vocabulary import Limits, check_name
@@ -96,12 +97,17 @@ def connect(
 
 
 def initialize(
-    uri: str | None = None, user: str | None = None, password: str | None = None, database: str | None = None
+    uri: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    database: str | None = None,
+    *,
+    progress: Callable[[str], None] | None = None,
 ) -> int:
     """Bring a database to this graphmem's schema, as `graphmem init` does; the version reached."""
     connection = open_connection(uri, user, password, database)
     try:
-        return init(connection)
+        return init(connection, progress)
     finally:
         connection.close()
 
@@ -114,22 +120,24 @@ def open_connection(
     *,
     timeout_seconds: float = 30.0,
     trace: Trace | None = None,
+    show: Show | None = None,
 ) -> Connection:
     """A connection to what the arguments, the environment or the embedded server name; the schema is not looked at."""
     uri = uri or os.environ.get("GRAPHMEM_URI")
     database = database or os.environ.get("GRAPHMEM_DATABASE") or "neo4j"
     if uri is None:
-        return _embedded(database, timeout_seconds, trace)
+        uri, user, password = _embedded()
     password = password if password is not None else os.environ.get("GRAPHMEM_PASSWORD")
     if password is None:
         raise InvalidValueError(f"no password for {uri}: set GRAPHMEM_PASSWORD, or pass password= to connect")
     user = user or os.environ.get("GRAPHMEM_USER") or "neo4j"
     return Connection(
-        uri, user=user, password=password, database=database, timeout_seconds=timeout_seconds, trace=trace
+        uri, user=user, password=password, database=database, timeout_seconds=timeout_seconds, trace=trace, show=show
     )
 
 
-def _embedded(database: str, timeout_seconds: float, trace: Trace | None) -> Connection:
+def _embedded() -> tuple[str, str, str]:
+    """URI, user and password of the embedded server that is up."""
     from graphmem import server
 
     found = server.find()
@@ -139,11 +147,4 @@ def _embedded(database: str, timeout_seconds: float, trace: Trace | None) -> Con
             "GRAPHMEM_URI, GRAPHMEM_USER and GRAPHMEM_PASSWORD.",
             command="graphmem up",
         )
-    return Connection(
-        found.uri,
-        user=found.user,
-        password=found.password,
-        database=database,
-        timeout_seconds=timeout_seconds,
-        trace=trace,
-    )
+    return found.uri, found.user, found.password

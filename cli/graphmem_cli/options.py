@@ -6,7 +6,7 @@ goes where: answers to stdout, everything else to stderr, so that `--json` leave
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -17,9 +17,8 @@ from click.core import ParameterSource
 from graphmem.errors import ServerUnreachableError
 from graphmem.graph import Graph, open_connection
 from graphmem.inspect import paste
-from graphmem.llm.tokens import o200k
-from graphmem.store import Connection, Query, schema_version
-from graphmem.store.connection import Check, Row
+from graphmem.llm.tokens import WhenUsed
+from graphmem.store import Connection, schema_version
 from graphmem.task import Context
 from graphmem_cli.tables import table, terminal_width, visible
 
@@ -49,8 +48,10 @@ class Reach:
         if uri is None and self.home is not None:
             uri, user, password = self._of_home()
         trace = _say_trace if self.trace else None
-        opened = open_connection(uri, user, password, self.database, timeout_seconds=timeout_seconds, trace=trace)
-        return ShownConnection(opened) if self.show_cypher else opened
+        show = (lambda query, p: say(paste(query, p))) if self.show_cypher else None
+        return open_connection(
+            uri, user, password, self.database, timeout_seconds=timeout_seconds, trace=trace, show=show
+        )
 
     def graph(self) -> Graph:
         """An open graph whose schema is the one of this graphmem."""
@@ -60,7 +61,7 @@ class Reach:
         except BaseException:
             connection.close()
             raise
-        return Graph(Context(connection=connection, tokenizer=o200k()))
+        return Graph(Context(connection=connection, tokenizer=WhenUsed()))
 
     def _password(self) -> str | None:
         if self.password_file is not None:
@@ -74,26 +75,6 @@ class Reach:
             command = f"graphmem up --home {self.home}"
             raise ServerUnreachableError(f"no server: the one of {self.home} is not up.", command=command)
         return found.uri, found.user, found.password
-
-
-class ShownConnection(Connection):
-    """A connection that first writes each statement to stderr as it can be pasted into Neo4j Browser."""
-
-    def __init__(self, inner: Connection) -> None:
-        # Shares the other's sockets: nothing is opened twice, and closing either closes both.
-        vars(self).update(vars(inner))
-
-    def read(self, query: Query, p: Mapping[str, Any]) -> list[Row]:
-        say(paste(query, p))
-        return super().read(query, p)
-
-    def read_locked(self, query: Query, p: Mapping[str, Any]) -> tuple[list[Row], bool]:
-        say(paste(query, p))
-        return super().read_locked(query, p)
-
-    def write(self, query: Query, p: Mapping[str, Any], check: Check | None = None) -> Row:
-        say(paste(query, p))
-        return super().write(query, p, check)
 
 
 def _found(home: Path | None) -> Any:

@@ -1,4 +1,4 @@
-// Summaries that do not cover exactly the trace nodes from their boundary to their last node (MAGE, 3.3; DESIGN 2).
+// Summaries that do not cover exactly the trace nodes from their boundary to their last node (MAGE, 3.3).
 // mode: read
 // params: space, limit
 // returns: key, what

@@ -1,4 +1,4 @@
-// Tasks whose cursor points where it cannot: off the path, past the boundary, at a step or request that is not the one (DESIGN 2, Task).
+// Tasks whose cursor points where it cannot: off the path, past the boundary, at a step or request that is not the one.
 // mode: read
 // params: space, limit
 // returns: key, what

@@ -1,4 +1,4 @@
-// Nodes without key, space, name or task, or with one that does not fit (DESIGN 2, rules 1 and 5).
+// Nodes without key, space, name or task, or with one that does not fit (README, rules 1 and 5).
 // mode: read
 // params: space, limit
 // returns: key, what

@@ -1,4 +1,4 @@
-// Steps that are missing, misnumbered, or that name what is not there (DESIGN 2, rules 2 and 3).
+// Steps that are missing, misnumbered, or that name what is not there (README, rules 2 and 3).
 // mode: read
 // params: space, limit
 // returns: key, what

@@ -1,4 +1,4 @@
-// Nodes of the tree that hang wrongly, and marks :OnPath that are not exactly the ancestors of p_b and p_t (DESIGN 2).
+// Nodes of the tree that hang wrongly, and marks :OnPath that are not exactly the ancestors of p_b and p_t.
 // mode: read
 // params: space, limit
 // returns: key, what

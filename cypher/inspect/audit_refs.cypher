@@ -1,4 +1,4 @@
-// Refs that lead where none may: to a later version, into another task or space, to itself, to what was not there yet (DESIGN 2, the table of relations).
+// Refs that lead where none may: to a later version, into another task or space, to itself, to what was not there yet.
 // mode: read
 // params: space, limit
 // returns: key, what

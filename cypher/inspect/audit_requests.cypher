@@ -1,4 +1,4 @@
-// Requests that are missing, misnumbered, or neither open, finished nor abandoned (DESIGN 2, the table of labels).
+// Requests that are missing, misnumbered, or neither open, finished nor abandoned.
 // mode: read
 // params: space, limit
 // returns: key, what

@@ -1,4 +1,4 @@
-// Raw results that do not hang on their trace node, and trace nodes whose results are not numbered from 1 (DESIGN 2).
+// Raw results that do not hang on their trace node, and trace nodes whose results are not numbered from 1.
 // mode: read
 // params: space, limit
 // returns: key, what

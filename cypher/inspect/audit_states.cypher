@@ -1,4 +1,4 @@
-// Versions of states whose marker, keys, kind or request do not fit (DESIGN 2, rule 1).
+// Versions of states whose marker, keys, kind or request do not fit (README, rule 1).
 // mode: read
 // params: space, limit
 // returns: key, what

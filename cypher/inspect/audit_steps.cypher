@@ -1,4 +1,4 @@
-// Nodes that name a step which the ledger does not have, or name none where they must (DESIGN 2, rule 3).
+// Nodes that name a step which the ledger does not have, or name none where they must (README, rule 3).
 // mode: read
 // params: space, limit
 // returns: key, what

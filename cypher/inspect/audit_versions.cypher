@@ -1,4 +1,4 @@
-// Versions of a lineage that overlap, leave a gap, are not chained, or differ in what a lineage keeps (DESIGN 2, rules 1 and 2).
+// Versions of a lineage that overlap, leave a gap, are not chained, or differ in what a lineage keeps (README, rules 1 and 2).
 // mode: read
 // params: space, limit
 // returns: key, what

@@ -26,6 +26,7 @@ from graphmem.vocabulary import short_name
 
 _REVISITED: Final = "d8-keep-hotel-a"
 _DISCLOSED: Final = "d7-book-hotel-a"
+UNANSWERED: Final = "Thanks. Is anything left to do before I fly?"
 _RUNS: Final = 10_000
 
 
@@ -116,6 +117,7 @@ def run(
     made = _fresh(graph.space(space), task, SCENES[0].text)
     telling = _Telling(write=(lambda _line: None) if as_json else write)
     telling.play(made)
+    made.request(UNANSWERED)
     report = telling.report(made, seconds=time.monotonic() - started)
     if as_json:
         write(json.dumps(report.to_dict(), ensure_ascii=False, indent=2))
@@ -266,17 +268,19 @@ def summary(report: DemoReport) -> list[str]:
     change = report.total_shown / report.total_full - 1
     return [
         "",
-        f"{report.requests} requests, {len(report.steps)} model steps, {report.states} states in view, "
+        f"{report.requests} requests answered, {len(report.steps)} model steps, {report.states} states in view, "
         f"{report.raw_results} raw results, {report.seconds:.1f} s",
         f"prompts: {report.tokens_shown:,} {kind} shown, {report.tokens_full:,} with the full history; "
         f"with system messages and outputs {report.total_shown:,} against {report.total_full:,} "
         f"({abs(change):.0%} {'more' if change > 0 else 'fewer'})",
         "the full history holds calls, results and messages only, and is counted for the steps that act",
         "",
+        "One more request is open and unanswered: `graphmem status` shows what a model would be shown now.",
+        "",
         "Look at it:",
         *(f"  {command}" for command in report.commands),
         "",
-        "In Neo4j Browser, or as the argument of `graphmem cypher -e`:",
+        "In Neo4j Browser:",
         *(f"  {query}" for query in report.queries),
     ]
 

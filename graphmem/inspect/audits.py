@@ -1,4 +1,4 @@
-"""The audit: the rules of the graph (DESIGN, section 2), each held by a query that finds what breaks it.
+"""The audit: the rules of the graph (README), each held by a query that finds what breaks it.
 
 Every `cypher/inspect/audit_*.cypher` answers with keys and what is wrong with them, for one space or for all. They read
 what they check, so they cost what the space holds, but walk no path from the root. A commit that falls between two

@@ -31,6 +31,7 @@ from graphmem.server import Server
 _LOOPBACK: Final = "127.0.0.1"
 _WEB_APPLICATION: Final = "https://browser.neo4j.io"
 _BODY_LIMIT: Final = 10_000
+_POLL_SECONDS: Final = 0.05
 _JSON: Final = "application/json"
 _HTML: Final = "text/html; charset=utf-8"
 _TEXT: Final = "text/plain; charset=utf-8"
@@ -98,7 +99,7 @@ class BrowserPages:
                 command="graphmem down && graphmem up",
             ) from taken
         self.port = self._server.server_port
-        threading.Thread(target=self._server.serve_forever, name="graphmem-browser-pages", daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), daemon=True).start()
         return self
 
     def __exit__(
@@ -150,7 +151,7 @@ class BrowserPages:
 class _PageServer(ThreadingHTTPServer):
     """A thread for each request; one that breaks off (a closed tab) is no traceback in somebody's terminal."""
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  # the base class's signature
         logger.info("a page for Browser was not sent: %s", type(sys.exception()).__name__)
 
 

@@ -30,6 +30,7 @@ from graphmem.store.queries import Query
 Row = dict[str, Any]
 Trace = Callable[[str, int, float], None]
 Check = Callable[[Row], None]
+Show = Callable[[Query, Mapping[str, Any]], None]
 
 _SCHEMES: Final = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 _READ_ONLY: Final = (
@@ -45,7 +46,8 @@ logger = logging.getLogger("graphmem")
 class Connection:
     """A database, reached. Safe to share between threads.
 
-    Opening one sends nothing: the first statement does.
+    Opening one sends nothing: the first statement does. `trace` receives (query name, rows, milliseconds) of each
+    statement, `show` the query and its parameters before it is sent.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Connection:
         database: str = "neo4j",
         timeout_seconds: float = 30.0,
         trace: Trace | None = None,
+        show: Show | None = None,
     ) -> None:
         if urlsplit(uri).scheme not in _SCHEMES:
             raise InvalidValueError(
@@ -71,6 +74,7 @@ class Connection:
         self.database = database
         self._timeout = timeout_seconds
         self._trace = trace
+        self._show = show or (lambda _query, _p: None)
         with self._mapped():
             self._driver = neo4j.GraphDatabase.driver(
                 uri,
@@ -92,6 +96,7 @@ class Connection:
 
     def read(self, query: Query, p: Mapping[str, Any]) -> list[Row]:
         """The rows of a read, in READ mode, in one round trip."""
+        self._show(query, p)
         return self._auto_commit(query.name, query.text, p, neo4j.READ_ACCESS)
 
     def read_locked(self, query: Query, p: Mapping[str, Any]) -> tuple[list[Row], bool]:
@@ -99,6 +104,7 @@ class Connection:
 
         A database that refuses writes is read without the lock.
         """
+        self._show(query, p)
         try:
             return self._auto_commit(query.name, query.text, p, neo4j.WRITE_ACCESS), True
         except _ReadOnlyDatabaseError:
@@ -119,6 +125,7 @@ class Connection:
                 check(row)
             return row
 
+        self._show(query, p)
         with self._timed(query.name) as rows, self._mapped(), self._session(neo4j.WRITE_ACCESS) as session:
             row = session.execute_write(work)
             rows.append(row)

@@ -65,6 +65,8 @@ def schema_version(connection: Connection) -> int:
 def init(connection: Connection, progress: Callable[[str], None] | None = None) -> int:
     """Bring the schema up to date and wait for its indexes; the version reached. Harmless twice and side by side.
 
+    Every migration runs, those that are recorded too: an index that somebody dropped is made again.
+
     Raises:
         SchemaError: as `schema_version`, but for a schema that is absent or older.
     """
@@ -74,16 +76,15 @@ def init(connection: Connection, progress: Callable[[str], None] | None = None) 
     files = migrations()
     ours = chain(files)
     with connection.transaction() as run:
-        done = list(run(_LOCK_SCHEMA, {})[0]["checksums"])
-        _check_chain(connection, done, ours)
-        for path, checksum in zip(files[len(done) :], ours[len(done) :], strict=True):
+        _check_chain(connection, list(run(_LOCK_SCHEMA, {})[0]["checksums"]), ours)
+        for path in files:
             say(f"migration {path.stem}")
             for statement in _statements(path):
                 connection.run(f"schema/{path.stem}", statement)
-            connection.run("schema/await", _AWAIT)
-            done.append(checksum)
-        run(_RECORD, {"checksums": done})
-    return len(done)
+        say("waiting for the indexes")
+        connection.run("schema/await", _AWAIT)
+        run(_RECORD, {"checksums": ours})
+    return len(ours)
 
 
 def _statements(path: Path) -> list[LiteralString]:

@@ -14,11 +14,11 @@ from uuid import uuid4
 import click
 import pytest
 from click.testing import CliRunner, Result
-from graphmem_cli.main import cli
 
 import graphmem
 from graphmem import Access, Operation, Ref, Relation, StateKind, StepOutput, ToolCall, ToolResult
 from graphmem.store import Connection
+from graphmem_cli.main import cli
 
 ERASE: LiteralString = "MATCH (n {space: $p.space}) DETACH DELETE n"
 ODD = "costs 80 USD\x1b[2J\u202e 取消"

@@ -59,7 +59,7 @@ def test_the_numbers_of_the_report_are_those_of_the_graph(
         "states": report.states,
         "results": report.raw_results,
         "steps": len(report.steps),
-        "requests": report.requests,
+        "requests": report.requests + 1,  # one is left open
     }
 
 

@@ -20,7 +20,7 @@ from graphmem import (
 )
 from graphmem.store import Connection
 from graphmem.task import Context
-from graphmem.vocabulary import check_name, value_fault
+from graphmem.vocabulary import Json, check_name, value_fault
 from tests.acceptance.speech import add, call, rejected, say
 
 TEXTS = [
@@ -65,7 +65,7 @@ def test_raw_results_come_back_byte_for_byte(space: Space, connection: Connectio
 def test_values_summaries_and_ids_come_back_as_they_were(space: Space) -> None:
     task = space.task("t")
     request = task.request("".join(TEXTS) or "x")
-    value = {
+    value: Json = {
         "texts": TEXTS,
         "int": 2**63 - 1,
         "low": -(2**63),

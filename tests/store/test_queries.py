@@ -24,7 +24,7 @@ def test_a_query_file_is_what_its_header_says(
         driver.session() as session,
     ):
         text = f"{language} EXPLAIN {wanted.text}"
-        result = session.run(text, p=dict.fromkeys(wanted.params))  # type: ignore[arg-type]  # a test puts a prefix before a file
+        result = session.run(text, p=dict.fromkeys(wanted.params))
         columns = tuple(result.keys())
         summary = result.consume()
     found = [status.status_description for status in summary.gql_status_objects if status.is_notification]

@@ -82,9 +82,11 @@ def test_a_newer_schema_and_a_foreign_one_are_refused(opened: Connection) -> Non
     assert schema_version(opened) == 1
 
 
-def test_an_interrupted_init_is_run_again(opened: Connection) -> None:
+@pytest.mark.parametrize("recorded", [False, True])
+def test_an_interrupted_init_or_a_dropped_index_is_mended_by_init(opened: Connection, recorded: bool) -> None:
     init(opened)
-    opened.run("test", "MATCH (s:Schema) DELETE s")
+    if not recorded:
+        opened.run("test", "MATCH (s:Schema) DELETE s")
     opened.run("test", "DROP INDEX live_order")
     assert init(opened) == 1
     assert opened.run("test", "SHOW INDEXES YIELD name WHERE name = 'live_order' RETURN count(*) AS n") == [{"n": 1}]

@@ -1,4 +1,4 @@
-"""The pages that Neo4j Browser is opened with, asked over real sockets: the sign-in, the origins, the style, the guide."""
+"""The pages that Neo4j Browser is opened with, over real sockets: the sign-in, the origins, the style, the guide."""
 
 import base64
 import hashlib
@@ -244,7 +244,7 @@ def test_what_the_server_tells_browser_to_load_is_there(pages: BrowserPages) -> 
 
 def test_a_broken_request_does_not_end_the_pages(pages: BrowserPages) -> None:
     assert ask(pages, "PUT", "/guide.html").status == 501
-    assert ask(pages, "POST", f"{pages.login.path}/token", **{"Content-Length": "-1"}).status == 403
+    assert ask(pages, "POST", f"{pages.login.path}/token", None, **{"Content-Length": "-1"}).status == 403
     assert ask(pages, "GET", "/guide.html").status == 200
 
 

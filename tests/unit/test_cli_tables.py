@@ -3,9 +3,10 @@
 import unicodedata
 
 import pytest
-from graphmem_cli.tables import block, cut, fitted, table, visible, width
 from hypothesis import given
 from hypothesis import strategies as st
+
+from graphmem_cli.tables import block, cut, fitted, table, visible, width
 
 
 @given(st.text())
