@@ -1,4 +1,4 @@
-"""The execution rules of FlowState on a real server: each test is a statement that an easy implementation gets wrong."""
+"""The execution rules of FlowState on a real server: each test states what an easy implementation gets wrong."""
 
 import pytest
 
@@ -246,7 +246,8 @@ def test_strict_mode_takes_the_text_of_b3_and_nothing_else(space: Space) -> None
     request = space.task("t").request("one")
     text = (
         "<state_focus>\n[]\n</state_focus>\n<state_delta>\n"
-        '[{"state_set": "artifacts", "operation": "add", "state_id": "plan", "summary": "a plan", "value": {}, "refs": []}]\n'
+        '[{"state_set": "artifacts", "operation": "add", "state_id": "plan", "summary": "a plan", '
+        '"value": {}, "refs": []}]\n'
         '</state_delta>\n<tool_calls>\n[]\n</tool_calls>\n<assistant_message>\n{"content": null}\n</assistant_message>'
     )
     assert request.step(request.status(), text, strict=True).added == ("plan",)
@@ -378,9 +379,7 @@ def test_a_second_request_while_one_is_open_names_the_way_to_resume_it(space: Sp
     assert task.open_request().text == "one"
 
 
-def test_the_same_task_name_and_ids_in_another_space_are_not_seen(
-    graph: object, space: Space, connection: Connection
-) -> None:
+def test_the_same_task_name_and_ids_in_another_space_are_not_seen(space: Space, connection: Connection) -> None:
     other = Space(space._context, f"{space.name}-other")
     try:
         for where in (space, other):

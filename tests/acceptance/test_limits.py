@@ -111,8 +111,8 @@ def test_nul_and_lone_surrogates_are_refused_with_their_position(space: Space, b
     assert request.status().pending is not None, "the call still waits"
     request.observe(result, [ToolResult.unknown(result.calls[0].id)])
     bad_json = bad.encode("ascii", "backslashreplace").decode().replace("\\x00", "\\u0000")
-    text = f'<state_delta>[{{"state_set":"knowledge","operation":"add","state_id":"a","summary":"s","value":"{bad_json}"}},'
-    text += '{"state_set":"knowledge","operation":"add","state_id":"good","summary":"s","value":1}]</state_delta>'
+    entry = '{"state_set":"knowledge","operation":"add","state_id":"%s","summary":"s","value":"%s"}'
+    text = f"<state_delta>[{entry % ('a', bad_json)},{entry % ('good', 'x')}]</state_delta>"
     outcome = request.step(request.status(), text)
     assert outcome.added == ("good",)
     assert f"character {position}" in rejected(outcome)["add a"]
@@ -185,7 +185,8 @@ def test_a_redactor_sees_everything_before_it_is_written_and_tools_get_what_the_
     result = request.step(request.status(), StepOutput(delta=delta, tool_calls=calls), author="s3cret")
     assert result.calls[0].arguments == {"key s3cret": ["s3cret"]}
     request.observe(result, [ToolResult(call_id=result.calls[0].id, content="ok s3cret")])
-    text = '<state_delta>[{"state_set":"knowledge","operation":"add","state_id":"c","summary":"s3cret","value":1}]</state_delta>'
+    entry = '{"state_set":"knowledge","operation":"add","state_id":"c","summary":"s3cret","value":1}'
+    text = f"<state_delta>[{entry}]</state_delta>"
     request.step(request.status(), text)
     request.step(request.status(), "s3cret and no block")
     request.step(
@@ -194,7 +195,8 @@ def test_a_redactor_sees_everything_before_it_is_written_and_tools_get_what_the_
     rows = connection.run(
         "test",
         "MATCH (n {space: $p.space}) UNWIND keys(n) AS k WITH n, k WHERE toStringOrNull(n[k]) CONTAINS 's3cret' "
-        "OR (valueType(n[k]) STARTS WITH 'LIST' AND any(x IN n[k] WHERE toStringOrNull(x) CONTAINS 's3cret')) RETURN labels(n), k",
+        "OR (valueType(n[k]) STARTS WITH 'LIST' AND any(x IN n[k] WHERE toStringOrNull(x) CONTAINS 's3cret')) "
+        "RETURN labels(n), k",
         {"space": space.name},
     )
     assert rows == []

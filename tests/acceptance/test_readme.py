@@ -67,5 +67,5 @@ def test_every_query_folder_of_the_readme_exists() -> None:
 def test_every_error_message_that_names_a_command_names_one_that_exists() -> None:
     commands = set(re.findall(r"^  (\w+)  ", README.split("Commands:")[1].split("```")[0], re.MULTILINE))
     sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "graphmem").rglob("*.py"))
-    named = {match for match in re.findall(r"`graphmem (\w+)", sources)}
+    named = set(re.findall(r"`graphmem (\w+)", sources))
     assert named - commands == set()

@@ -68,7 +68,7 @@ def test_the_command_of_the_wheel_works_without_extras(
 ) -> None:
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("GRAPHMEM", "PYTHON"))}
 
-    def graphmem(*words: str, env: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:  # noqa: B006  # not changed
+    def graphmem(*words: str, env: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
         command = [str(installed / "graphmem"), *words]
         return subprocess.run(command, cwd=tmp_path, env={**clean, **env}, capture_output=True, text=True, check=False)
 

@@ -100,7 +100,8 @@ def test_the_schema_is_what_the_design_names(opened: Connection) -> None:
     )
     keyed = {row["l"] for row in rows if row["p"] == ["key"]}
     assert keyed == {
-        "Task", "Request", "Step", "TraceNode", "SummaryNode", "RawObservation", "State", "Entry", "Topic", "Hook", "Schema",
+        "Task", "Request", "Step", "TraceNode", "SummaryNode", "RawObservation", "State", "Entry", "Topic", "Hook",
+        "Schema",
     }  # fmt: skip
     assert {(row["l"], *row["p"]) for row in rows if row["p"] != ["key"]} == {
         ("State", "live_key"),
