@@ -175,6 +175,11 @@ def digest(*parts: str) -> str:
     return sha.hexdigest()
 
 
+def words(name: str) -> str:
+    """An identifier as words, which Neo4j Browser can break into lines: `keep_hotel-a` as `keep hotel a`."""
+    return name.replace("_", " ").replace("-", " ")
+
+
 def short_name(text: str, *, characters: int = 40) -> str:
     """One line of at most `characters`, for the eye."""
     line = " ".join(text.split())

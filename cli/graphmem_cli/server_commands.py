@@ -166,10 +166,21 @@ def browser(
     """Neo4j Browser by one link that arrives signed in.
 
     The link works once and for ten minutes. Guide and colours are served until Ctrl-C; Browser then stays connected.
+    With GRAPHMEM_URI it is the plain link of that server's Browser, which asks for the password.
     """
     from graphmem import server as room
-    from graphmem.inspect.browser import BrowserPages
+    from graphmem.inspect.browser import BrowserPages, other_browser
+    from graphmem.inspect.pages import first_query
 
+    uri = os.environ.get("GRAPHMEM_URI")
+    if uri is not None and home is None:
+        other = other_browser(uri, query or first_query(space, task))
+        if as_json:
+            print_json({"link": other.link, "hint": other.notice})
+            return
+        click.echo(other.link or "")
+        say(other.notice)
+        return
     found = room.find(home)
     if found is None:
         raise ServerUnreachableError("no server: the embedded one is not up.", command="graphmem up")

@@ -14,7 +14,7 @@ from graphmem.state.rules import Fact, NewVersion, Plan
 from graphmem.state.values import ActiveState, PendingCalls, Ref, StepResult, ToolCall, Version
 from graphmem.store import Connection, query
 from graphmem.task.rows import Reading, Row, named_calls, reading, replayed
-from graphmem.vocabulary import json_text, short_name
+from graphmem.vocabulary import json_text, short_name, words
 
 NEIGHBOURS: Final = 50
 
@@ -243,7 +243,7 @@ def _version_row(new: NewVersion) -> dict[str, Any]:
     return {
         "label": new.kind.label,
         "id": new.id,
-        "name": short_name(new.id),
+        "name": short_name(words(new.id)) or new.id,
         "summary": new.summary,
         "value": new.value_text,
         "position": new.position,

@@ -8,7 +8,7 @@ property. Invariant: the order of keys in the arguments of a call does not count
 from collections.abc import Sequence
 
 from graphmem.state.values import ToolCall
-from graphmem.vocabulary import digest, json_text, short_name
+from graphmem.vocabulary import digest, json_text, short_name, words
 
 
 def content_hash(calls: Sequence[ToolCall], contents: Sequence[str | None]) -> str:
@@ -37,8 +37,8 @@ def trace_name(calls: Sequence[ToolCall]) -> str:
     """The tool and a few words of its arguments, for the eye."""
     first = calls[0]
     more = f" +{len(calls) - 1}" if len(calls) > 1 else ""
-    words = " ".join(str(value) for value in first.arguments.values())
-    return short_name(f"{first.name}{more} {words}".strip(), characters=32)
+    arguments = " ".join(str(value) for value in first.arguments.values())
+    return short_name(f"{words(first.name)}{more} {arguments}".strip(), characters=32)
 
 
 def attempt_key(space: str, task: str, *parts: str) -> str:
