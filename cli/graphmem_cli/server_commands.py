@@ -175,10 +175,12 @@ def browser(
     uri = os.environ.get("GRAPHMEM_URI")
     if uri is not None and home is None:
         other = other_browser(uri, query or first_query(space, task))
+        if other.link is None:
+            raise ServerUnreachableError(other.notice)
         if as_json:
             print_json({"link": other.link, "hint": other.notice})
             return
-        click.echo(other.link or "")
+        click.echo(other.link)
         say(other.notice)
         return
     found = room.find(home)

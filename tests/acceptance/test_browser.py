@@ -140,5 +140,5 @@ def test_the_live_graph_of_a_long_task_stays_a_picture_of_the_newest(
     rows = connection.read(query("inspect/live_graph"), {"space": space.name, "task": "long"})
     names = {row["node"]["name"] for row in rows}
     assert len({row["node"]["key"] for row in rows}) <= 90
-    assert {"long", "10 request 9", "s9-3-2", "40 look", "done 9"} <= names
+    assert {"long", "10 request 9", "s9 3 2", "40 look", "done 9"} <= names
     assert not {"1 request 0", "s0-0-0", "1 look", "done 0"} & names
