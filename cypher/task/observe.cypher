@@ -29,7 +29,7 @@ CALL (t, verdict, n) {
     UNWIND CASE WHEN fresh THEN range(1, size($p.results)) ELSE [] END AS i
     WITH t, x, n, i, 'obs:' + toString(x.number) + '.' + toString(i) AS id, $p.results[i - 1] AS result
     CREATE (o:RawObservation {key: t.key + '/' + id, space: t.space, task: t.key, id: id, name: id + ' ' + result.tool, position: i,
-      tool: result.tool, arguments: result.arguments, content: result.content, from_step: n})-[:CHILD_OF]->(x)
+      tool: result.tool, arguments: result.arguments, content: result.content, request: t.open, from_step: n})-[:CHILD_OF]->(x)
     RETURN count(o) AS made
   }
   RETURN max(x.number) AS number, sum(made) AS stored, count(CASE WHEN NOT fresh THEN 1 END) > 0 AS merged

@@ -3,6 +3,7 @@
 // params: space, task, op, request, low, lines, heads, neighbours
 // returns: version, open, text, psa, isu, p_b, p_t, in_r, lines, heads, unfolded, active, observation, rejected, refused, pending_step, calls
 // why: the Task is locked first, so that no commit can fall between two parts of the answer (a reader without it sees torn ones).
+// why: headings are those of the states shown and the newest ones, so that no state stands without its request.
 // why: `low` is the number of the open request, or 0 without PSA, where every historical state is active.
 // why: a plan made on an empty database stays: every seek is hinted, a hop and the next seek stand in separate CALLs, and what a
 // hop ends at is tested inside collect, since a WHERE on it lets the planner begin with an index instead (7,004 hits for 600).
@@ -16,9 +17,10 @@ CALL (t) {
   RETURN collect({request: s.request, id: s.id, summary: s.summary}) AS lines
 }
 CALL (lines) {
-  WITH CASE WHEN size(lines) = $p.lines AND lines[-1].request > $p.low - $p.heads THEN lines[-1].request
-    WHEN $p.low > $p.heads THEN $p.low - $p.heads ELSE 1 END AS first
-  UNWIND range(first, $p.low - 1) AS number
+  WITH [l IN lines | l.request] AS filled, CASE WHEN size(lines) = $p.lines AND lines[-1].request > $p.low - $p.heads
+    THEN lines[-1].request WHEN $p.low > $p.heads THEN $p.low - $p.heads ELSE 1 END AS first
+  UNWIND filled + range(first, $p.low - 1) AS number
+  WITH DISTINCT number ORDER BY number
   MATCH (r:Request {key: $p.space + '/' + $p.task + '/request:' + toString(number)}) USING INDEX r:Request(key)
   RETURN collect({number: number, text: r.text, abandoned: r.abandoned_step IS NOT NULL}) AS heads
 }
@@ -83,7 +85,7 @@ CALL (t, mine, shown) {
   }
   WITH x, step, own, own + others AS related
   RETURN collect({node: CASE WHEN x:State THEN x {.id, .key, .lineage, .born, .position, .request, .refs_at, .summary, .value}
-      ELSE x {.id, .tool, .arguments, .content} END, labels: labels(x), step: step, refs: [r IN own | {type: r.type, id: r.id, visible: r.visible}][0..$p.neighbours],
+      ELSE x {.id, .tool, .arguments, .content, .request} END, labels: labels(x), step: step, refs: [r IN own | {type: r.type, id: r.id, visible: r.visible}][0..$p.neighbours],
     refs_count: size(own), related: [r IN related WHERE r.visible][0..$p.neighbours],
     rest: [r IN [v IN related WHERE v.visible][$p.neighbours..] | CASE WHEN r.incoming THEN '<' ELSE '' END + r.type]}) AS active
 }

@@ -78,10 +78,14 @@ def _up(home: Home, progress: Progress, *, short_lived: bool) -> tuple[Server, b
     with exclusive(home.lock, waiting=lambda: progress(f"Another process holds {home.path}; waiting for it.")):
         record = home.read_record()
         if record and alive(record.process, words=home.mark):
-            return _wait(home, record), False
+            found = _wait(home, record)
+            if found is not None:  # else it was just being killed: start anew
+                return found, False
         record = _start(home, progress, short_lived=short_lived)
         try:
             server = _wait(home, record)
+            if server is None:
+                raise _failure(home, "The server ended while it started.")
         except BaseException:  # Ctrl-C too: nothing half started is left behind
             end(record.process, words=home.mark, grace_seconds=0.0)
             home.forget_record()
@@ -125,13 +129,14 @@ def _archive_classes(home: Home) -> None:
         archive_of(find_java(), jar_paths(read_lock(), cache_folder())).make(home.recording)
 
 
-def _wait(home: Home, record: Record) -> Server:
+def _wait(home: Home, record: Record) -> Server | None:
+    """The server once it answers; None when its process ends before."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if version_at(record.ports):
             return server_of(home, record)
         if not alive(record.process, words=home.mark):
-            raise _failure(home, "The server ended while it started.")
+            return None
         time.sleep(0.1)
     raise _failure(home, f"The server did not answer within {START_SECONDS:.0f} seconds.")
 

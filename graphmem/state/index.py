@@ -1,11 +1,12 @@
 """The Historical State Index G, folded to a budget (FlowState, §2.1).
 
-Pure: the newest states are kept, what does not fit is named as a range of requests, and a request that the fold cuts
+Pure: the newest states are kept, what does not fit is named as ranges of requests, and a request that the fold cuts
 says so. Invariant: folding hides lines, never membership: a folded id stays in IDs(G) and can be asked for.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from graphmem.state.values import IndexEntry, IndexLine
 from graphmem.vocabulary import short_name
@@ -34,20 +35,20 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Index:
-    """G as it is shown: its entries, requests that were asked for last; the last folded request, 0 when none is folded.
+    """G as it is shown: its entries, requests that were asked for last, and the ranges of requests that are folded away.
 
     `lines` is the number of states shown before any request was asked for: the limit that rebuilds this index.
     """
 
     entries: tuple[IndexEntry, ...] = ()
-    folded_to: int = 0
+    folded_ranges: tuple[tuple[int, int], ...] = ()
     lines: int = 0
     unfolded: tuple[int, ...] = ()
 
     @property
     def folded(self) -> bool:
         """Whether IDs(G) may hold more than is shown."""
-        return self.folded_to > 0 or any(entry.cut for entry in self.entries)
+        return bool(self.folded_ranges) or any(entry.cut for entry in self.entries)
 
 
 def fold(
@@ -55,61 +56,71 @@ def fold(
     headings: Sequence[Heading],
     unfolded: Sequence[Heading],
     *,
+    request: int,
     lines: int,
     budget_tokens: int | None,
     count: Callable[[str], int],
 ) -> Index:
-    """G from its newest states and its headings, at most `lines` states and about `budget_tokens` tokens."""
-    kept = _affordable(newest_first[:lines], headings, budget_tokens, count)
-    lowest = headings[0].number if headings else 1
-    shown = [line for line in newest_first[:kept] if line.request >= lowest]
-    if len(shown) < len(newest_first):
-        first = max(lowest, shown[-1].request) if shown else (headings[-1].number + 1 if headings else 1)
-    else:
-        first = lowest
-    dropped = newest_first[len(shown)].request if len(shown) < len(newest_first) else None
-    entries = [
-        _entry(
-            heading, [line for line in reversed(shown) if line.request == heading.number], cut=heading.number == dropped
-        )
-        for heading in headings
-        if heading.number >= first
-    ]
-    visible = tuple(entry for entry in entries if entry.states or not entry.abandoned)
-    complete = {entry.request for entry in visible if not entry.cut}
-    asked = tuple(
-        _entry(heading, heading.states, cut=False, whole=True) for heading in unfolded if heading.number not in complete
-    )
+    """G at request number `request`: its newest states, at most `lines` of them and about `budget_tokens` tokens.
+
+    `newest_first` holds one state more than `lines` where there are more; `headings` are in the order of requests.
+    """
+    kept, cut = newest_first[:lines], {line.request for line in newest_first[lines:]}
+    entries: list[IndexEntry] = []
+    budget = _Budget(budget_tokens, count)
+    gone: set[int] = set()
+    for heading in reversed(headings):
+        if heading.number < max(cut, default=0) or not budget.takes(_query(heading), 16):
+            break
+        mine = [line for line in kept if line.request == heading.number]
+        shown = list(takewhile(lambda line: budget.takes(line.id + line.summary, 12), mine))
+        is_cut = len(shown) < len(mine) or heading.number in cut
+        if shown or is_cut or not heading.abandoned:
+            entries.append(_entry(heading, shown[::-1], cut=is_cut))
+        else:
+            gone.add(heading.number)
+        if is_cut:
+            break
+    complete = {entry.request for entry in entries if not entry.cut}
+    asked = [_entry(heading, heading.states, whole=True) for heading in unfolded if heading.number not in complete]
+    replaced = {entry.request for entry in asked}
+    visible = tuple(entry for entry in reversed(entries) if entry.request not in replaced) + tuple(asked)
     return Index(
-        entries=tuple(e for e in visible if e.request not in {a.request for a in asked}) + asked,
-        folded_to=first - 1,
-        lines=len(shown),
+        entries=visible,
+        folded_ranges=_ranges(set(range(1, request)) - gone - {entry.request for entry in visible}),
+        lines=sum(len(entry.states) for entry in entries),
         unfolded=tuple(heading.number for heading in unfolded),
     )
 
 
-def _affordable(
-    newest_first: Sequence[Line], headings: Sequence[Heading], budget_tokens: int | None, count: Callable[[str], int]
-) -> int:
-    """How many of the newest states fit, each with the heading of its request counted once."""
-    if budget_tokens is None:
-        return len(newest_first)
-    texts = {heading.number: heading.text for heading in headings}
-    spent, seen = 0, set[int]()
-    for i, line in enumerate(newest_first):
-        spent += count(line.id) + count(line.summary) + 12
-        if line.request not in seen:
-            seen.add(line.request)
-            spent += count(short_name(texts.get(line.request, ""), characters=_QUERY_CHARACTERS)) + 16
-        if spent > budget_tokens:
-            return i
-    return len(newest_first)
+class _Budget:
+    """Tokens that are left; once something did not fit, nothing does."""
+
+    def __init__(self, tokens: int | None, count: Callable[[str], int]) -> None:
+        self._left = tokens
+        self._count = count
+
+    def takes(self, text: str, frame_tokens: int) -> bool:
+        if self._left is not None and self._left >= 0:
+            self._left -= self._count(text) + frame_tokens
+        return self._left is None or self._left >= 0
 
 
-def _entry(heading: Heading, lines: Sequence[Line], *, cut: bool, whole: bool = False) -> IndexEntry:
+def _ranges(numbers: set[int]) -> tuple[tuple[int, int], ...]:
+    """The numbers as ranges from the first to the last of each."""
+    starts = sorted(number for number in numbers if number - 1 not in numbers)
+    ends = sorted(number for number in numbers if number + 1 not in numbers)
+    return tuple(zip(starts, ends, strict=True))
+
+
+def _query(heading: Heading) -> str:
+    return short_name(heading.text, characters=_QUERY_CHARACTERS)
+
+
+def _entry(heading: Heading, lines: Sequence[Line], *, cut: bool = False, whole: bool = False) -> IndexEntry:
     return IndexEntry(
         request=heading.number,
-        text=heading.text if whole else short_name(heading.text, characters=_QUERY_CHARACTERS),
+        text=heading.text if whole else _query(heading),
         states=tuple(IndexLine(id=line.id, summary=line.summary) for line in lines),
         abandoned=heading.abandoned,
         cut=cut,

@@ -45,8 +45,8 @@ def _list(lines: Iterable[str]) -> str:
 
 
 def _index_lines(index: Index) -> Iterable[str]:
-    if index.folded_to:
-        names = "1" if index.folded_to == 1 else f"1-{index.folded_to}"
+    if index.folded_ranges:
+        names = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in index.folded_ranges)
         yield json_text({"folded_queries": names, "to_list_one": 'access "request:<query_id>"'})
     for entry in index.entries:
         yield _entry_line(entry)

@@ -116,7 +116,7 @@ def refusal(output: StepOutput) -> str | None:
 
 def unknown_ids(output: StepOutput, view: View) -> tuple[str, ...]:
     """The ids named whose standing the status did not show, so that the graph has to be asked."""
-    added = {op.id for op in output.delta if op.operation == "add"}
+    added = {op.id for op in output.delta if op.operation == "add" and not op.id.startswith(RESERVED_PREFIXES)}
     named = {ref.target for op in output.delta for ref in op.refs or ()} - added
     asked = {access.target for access in output.access}
     unknown = {id_ for id_ in named | asked if not _shown(id_, view) and _could_exist(id_, view)}
@@ -144,7 +144,8 @@ def _could_exist(id_: str, view: View) -> bool:
 
 def _request_number(id_: str) -> int:
     digits = id_.removeprefix("request:")
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0
+    number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0
+    return number if str(number) == digits else 0
 
 
 def validate(output: StepOutput, view: View) -> Plan:
@@ -307,7 +308,7 @@ def _access_fault(access: Access, view: View) -> str | None:
         )
     if target in view.own:
         return f"{target} is in the Active State already"
-    if target in view.historical or target in view.tool_refs or target in view.disclosed:
+    if target in view.historical or target in view.tool_refs:
         return None
     if target.startswith("obs:"):
         return f"no state of the Active State refers to {target}; disclose one that does first"

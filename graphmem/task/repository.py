@@ -113,7 +113,7 @@ class Repository:
                 request=request,
                 low=request if psa else 0,
                 lines=lines + 1,
-                heads=lines + 1,
+                heads=max(lines, 1),
                 neighbours=NEIGHBOURS,
             ),
         )

@@ -76,6 +76,7 @@ class Request:
             reading.lines,
             reading.headings,
             reading.unfolded,
+            request=self.number,
             lines=index_lines,
             budget_tokens=index_tokens,
             count=tokenizer.count,
@@ -150,7 +151,7 @@ class Request:
         unseen = rules.unseen_adds(stored, view)
         verdict, result = self._repository.step(commit, self._plan(stored, view), unseen)
         if verdict == "taken":
-            view = self._view(status, (*rules.unknown_ids(stored, view), *unseen), attempt)
+            view = self._view(status, (*rules.unknown_ids(stored, status.view()), *unseen), attempt)
             verdict, result = self._repository.step(commit, self._plan(stored, view))
         return self._result(verdict, result, calls=parsed.tool_calls)
 

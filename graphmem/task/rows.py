@@ -121,7 +121,14 @@ def _active_state(row: Row, request: int) -> ActiveState:
         seen = _observation(node)
         summary = short_name(f"{seen.tool} {node['arguments']}", characters=200)
         return ActiveState(
-            id=seen.id, kind=None, summary=summary, value=seen.content, related=related, own=False, request=0, more=more
+            id=seen.id,
+            kind=None,
+            summary=summary,
+            value=seen.content,
+            related=related,
+            own=False,
+            request=node["request"],
+            more=more,
         )
     return ActiveState(
         id=node["id"],

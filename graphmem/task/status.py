@@ -85,7 +85,7 @@ class Status(Value):
         plain: dict[str, object] = {name: getattr(self, name) for name in names}
         plain |= {
             "index": [entry.to_dict() for entry in self.index],
-            "folded_to": self.history.folded_to,
+            "folded_ranges": self.history.folded_ranges,
             "active": [state.to_dict() for state in self.active],
             "observation": [o.to_dict() for o in self.observation],
             "reasons": [reason.to_dict() for reason in self.reasons],

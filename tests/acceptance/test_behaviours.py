@@ -195,6 +195,30 @@ def test_ids_of_raw_results_requests_and_memory_are_reserved(space: Space) -> No
     assert (result.added, len(result.rejected)) == ((), 4)
 
 
+def test_a_ref_to_a_raw_result_stands_though_the_same_delta_tries_to_add_its_id(space: Space) -> None:
+    request = space.task("t").request("one")
+    (raw,) = call(request, "x")
+    say(request, add("other"))
+    result = say(request, add("f", raw), add(raw))
+    assert (result.added, set(rejected(result))) == (("f",), {f"add {raw}"})
+
+
+def test_a_request_is_named_in_one_way_only(space: Space) -> None:
+    task = space.task("t")
+    say(task.request("one"), message="done")
+    result = say(task.request("two"), see=("request:01", "request:1", "request:2", "request:0", "request:x"))
+    assert result.disclosed == ("request:1",)
+
+
+def test_one_add_of_a_folded_id_spoils_nothing_else_of_its_output(space: Space) -> None:
+    task = space.task("t")
+    say(task.request("one"), add("z"), add("h"), add("w"), message="done")
+    request = task.request("two")
+    output = StepOutput(delta=(add("g", "supports>z"), add("h")), access=access("w"))
+    result = request.step(request.status(index_lines=0), output)
+    assert (result.added, result.disclosed, set(rejected(result))) == (("g",), ("w",), {"add h"})
+
+
 def test_removing_the_citing_state_closes_its_raw_result_but_hides_nothing_that_was_disclosed(space: Space) -> None:
     task = space.task("t")
     request = task.request("one")
@@ -204,6 +228,7 @@ def test_removing_the_citing_state_closes_its_raw_result_but_hides_nothing_that_
     say(request, see=(first,))
     say(request, remove("a"), remove("b"))
     assert first in active_ids(request.status())
+    assert f"access {first}" in rejected(say(request, see=(first,)))
     assert say(request, see=(second,)).disclosed == ()
     say(request, message="done")
     request = task.request("two")
@@ -265,7 +290,7 @@ def test_a_state_of_a_folded_request_is_accessible_and_a_request_without_states_
     request = task.request("now")
     assert index_ids(request.status())[4] == []
     status = request.status(index_lines=3)
-    assert (status.history.folded_to, [entry.request for entry in status.index]) == (2, [3, 4, 5])
+    assert (status.history.folded_ranges, [entry.request for entry in status.index]) == (((1, 2),), [3, 4, 5])
     assert (index_ids(status)[3], status.index[0].cut) == (["s3-2"], True)
     result = request.step(status, StepOutput(access=access("s1-1", "request:2", "nowhere")))
     assert result.disclosed == ("s1-1", "request:2")

@@ -108,7 +108,8 @@ class Sets:
         shown = [line.id for entry in status.index for line in entry.states]
         assert shown == expected[len(expected) - len(shown) :]
         requests = [entry.request for entry in status.index]
-        assert requests == list(range(status.history.folded_to + 1, self.number))
+        folded = {number for a, b in status.history.folded_ranges for number in range(a, b + 1)}
+        assert requests == [number for number in range(1, self.number) if number not in folded]
         assert status.history.folded or len(shown) == len(expected)
         for entry in status.index:
             text = " ".join(self.requests[entry.request - 1].split())
