@@ -35,7 +35,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Index:
-    """G as it is shown: its entries, requests that were asked for last, and the ranges of requests that are folded away.
+    """G as it is shown: its entries, requests that were asked for last, and the ranges of requests folded away.
 
     `lines` is the number of states shown before any request was asked for: the limit that rebuilds this index.
     """

@@ -4,7 +4,7 @@ from graphmem.state.index import Heading, Index, Line, fold
 
 
 def folded(states: dict[int, int], *, requests: int, lines: int, heads: int = 200, budget: int | None = None) -> Index:
-    """The index of so many states by request, as the graph reads it: `lines` + 1 states, their headings, `heads` newest."""
+    """The index of so many states by request, read as the graph is: `lines` + 1 states, their headings, the newest."""
     newest = [
         Line(request=r, id=f"s{r}.{i}", summary="x" * 10)
         for r in range(requests, 0, -1)
