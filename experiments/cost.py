@@ -210,7 +210,7 @@ def run(sizes: Sequence[int], *, updates: int, repeats: int, say: Callable[[str]
             for name in ("plan", "settle"):  # the second knows every label and type: their first use costs a few hits
                 measure(tail(space.task(name)), profiler)
             cases = [(f"{size} states", size, 0) for size in sizes] + [
-                (f"100 states, one updated {n} times", 100, n) for n in (1, updates)
+                (f"100 states, one updated {n} times", 100, n) for n in sorted({1, updates})
             ]
             tasks: dict[str, graphmem.Request] = {}
             for number, (name, size, changes) in enumerate(cases):

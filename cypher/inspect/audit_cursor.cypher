@@ -23,10 +23,10 @@ WITH t, [
   CASE WHEN coalesce(s.last <> t.boundary, true) OR w IS NULL THEN 'its boundary is not the last node that p_t covers' END,
   CASE WHEN b.depth < w.depth THEN 'p_b lies above its boundary' END,
   CASE WHEN t.open IS NOT NULL AND r IS NULL THEN 'its open request does not exist' END,
-  CASE WHEN t.pending_step IS NOT NULL AND coalesce(q.kind <> 'step' OR q.calls = '[]', true) THEN 'its pending_step is no step with calls' END,
+  CASE WHEN t.pending_step IS NOT NULL AND coalesce(q.kind <> 'step' OR q.calls IS NULL, true) THEN 'its pending_step is no step with calls' END,
   CASE WHEN t.pending_step IS NOT NULL AND coalesce(t.open <> q.request, true) THEN 'calls are pending whose request is not open' END,
   CASE WHEN answers > 0 THEN 'calls are pending that were answered' END,
-  CASE WHEN l.kind = 'step' AND l.calls <> '[]' AND t.pending_step IS NULL AND coalesce(t.observed_step, 0) < t.last_step
+  CASE WHEN l.kind = 'step' AND l.calls IS NOT NULL AND t.pending_step IS NULL AND coalesce(t.observed_step, 0) < t.last_step
     THEN 'the calls of its last step have no results and are not pending' END,
   CASE WHEN t.observed_step IS NOT NULL AND coalesce(o.kind <> 'observe', true) THEN 'its observed_step is no observation' END,
   CASE WHEN t.last_step IS NOT NULL AND l IS NULL THEN 'its last_step does not exist' END,

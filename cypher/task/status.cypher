@@ -57,9 +57,9 @@ CALL (t) {
 CALL (t, mine, shown) {
   UNWIND mine + shown AS a
   WITH t, a.node AS x, a.step AS step
-  CALL (x) {
-    WITH x WHERE x:State
-    MATCH (g:State {key: coalesce(x.refs_at, x.key)}) USING INDEX g:State(key)
+  OPTIONAL MATCH (given:State {key: x.refs_at}) USING INDEX given:State(key)
+  WITH t, x, step, coalesce(given, x) AS g
+  CALL (g) {
     MATCH (g)-[r:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]->(m)
     RETURN collect(CASE WHEN m.id <> g.id THEN {type: type(r), id: m.id, key: m.key, at: m.from_step, raw: m:RawObservation} END) AS outs
   }

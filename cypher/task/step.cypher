@@ -4,6 +4,7 @@
 // returns: verdict, number, version, p_b, ended, created, linked, step
 // why: the lock comes before the check, the attempt key before the version; everything after `ok` reads what this statement wrote.
 // why: `unseen` are ids of adds that a folded index may hide; when one is in view the verdict is `taken` and nothing is written.
+// why: a part of the output that is empty comes as null and is not stored.
 // why: arrows of refs are made after all nodes of the delta (a MATCH in the same CALL would not see them), to the first version of the lineage named.
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 SET t.lock = $p.op
@@ -78,12 +79,12 @@ CALL (t, ok, n, covering) {
   WITH t, n, covering WHERE ok
   SET t.next_step = n + 1, t.version = t.version + 1, t.last_step = n,
     t.observed_step = CASE WHEN $p.kind = 'refused' THEN t.observed_step END,
-    t.pending_step = CASE WHEN $p.calls <> '[]' THEN n END, t.open = CASE WHEN $p.finish THEN null ELSE t.open END
+    t.pending_step = CASE WHEN $p.calls IS NOT NULL THEN n END, t.open = CASE WHEN $p.finish THEN null ELSE t.open END
   CREATE (:Step {key: t.key + '/step:' + toString(n), space: t.space, task: t.key, number: n, name: toString(n) + ' ' + $p.kind,
     kind: $p.kind, author: $p.author, attempt: $p.attempt, request: $p.request, output: $p.output, repairs: $p.repairs,
     refused: $p.refused, calls: $p.calls, message: $p.message, added: $p.added, updated: $p.updated, removed: $p.removed,
     rejected: $p.rejected, disclosed: $p.disclosed, fold: $p.fold, usage: $p.usage, version: t.version, p_b: t.p_b, p_t: t.p_t,
-    boundary: t.boundary, scope: CASE WHEN size($p.disclosed) > 0 THEN t.key + '#' + toString($p.request) END,
+    boundary: t.boundary, scope: CASE WHEN $p.disclosed IS NOT NULL THEN t.key + '#' + toString($p.request) END,
     top: CASE WHEN $p.finish THEN t.p_t END, about: CASE WHEN covering THEN t.p_t END})
 }
 CALL (t, ok, n) {

@@ -159,15 +159,15 @@ class Repository:
                 kind=commit.kind,
                 author=commit.author,
                 output=commit.output,
-                repairs=list(commit.repairs),
+                repairs=list(commit.repairs) or None,
                 refused=commit.refused,
-                calls=json_text([call.to_dict() for call in commit.calls]),
+                calls=_json([call.to_dict() for call in commit.calls]),
                 message=commit.message,
-                added=list(plan.added),
-                updated=list(plan.updated),
-                removed=[state.id for state in plan.removed],
-                rejected=json_text([reason.to_dict() for reason in plan.rejected]),
-                disclosed=list(plan.disclosed),
+                added=list(plan.added) or None,
+                updated=list(plan.updated) or None,
+                removed=[state.id for state in plan.removed] or None,
+                rejected=_json([reason.to_dict() for reason in plan.rejected]),
+                disclosed=list(plan.disclosed) or None,
                 fold=commit.fold,
                 usage=commit.usage,
                 unseen=list(unseen),
@@ -222,6 +222,10 @@ class Repository:
             ),
             check,
         )
+
+
+def _json(items: list[dict[str, Any]]) -> str | None:
+    return json_text(items) if items else None
 
 
 def _operation_id() -> str:
