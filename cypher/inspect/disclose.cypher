@@ -46,8 +46,7 @@ CALL (t, outs) {
   UNWIND outs AS e
   OPTIONAL MATCH (l:State {live_key: t.key + '/state:' + e.node.id})
   WITH e WHERE e.raw OR l.lineage = e.node.key
-  ORDER BY e.node.from_step DESC, e.node.id
-  RETURN collect({type: e.type, id: e.node.id, incoming: false}) AS own
+  RETURN collect({type: e.type, id: e.node.id, incoming: false, at: e.node.from_step}) AS own
 }
 OPTIONAL MATCH (first:State {key: x.lineage})
 WITH t, request, disclosed, place, id, s, o, r, cited, states, x, own, coalesce(first, x) AS f
@@ -60,12 +59,15 @@ CALL (t, ins) {
   UNWIND ins AS e
   MATCH (l:State {live_key: t.key + '/state:' + e.node.id})
   WITH e, l WHERE l.lineage = e.node.lineage AND coalesce(l.refs_at, l.key) = e.node.key
-  WITH e, l ORDER BY l.from_step DESC, l.id
-  RETURN collect({type: e.type, id: l.id, incoming: true}) AS others
+  RETURN collect({type: e.type, id: l.id, incoming: true, at: e.node.from_step}) AS others
 }
-WITH t, request, disclosed, place, id, s, o, r, cited, states, x, own + others AS related
+CALL (own, others) {
+  UNWIND own + others AS e
+  WITH e ORDER BY e.at DESC, e.id
+  RETURN collect(e) AS related
+}
 RETURN id, request, t.psa AS psa, properties(x) AS node, toLower([l IN labels(s) WHERE NOT l IN ['State', 'Live']][0]) AS kind,
   s.request AS state_request, id IN disclosed AS in_s, o IS NOT NULL AS raw, cited,
   r IS NOT NULL AND r.number < request AND (r.abandoned_step IS NULL OR size(states) > 0) AS heading, r.text AS text, states,
-  related[0..50] AS related, [e IN related[50..] | CASE WHEN e.incoming THEN '<' ELSE '' END + e.type] AS rest
+  related[0..50] AS related, [e IN related[50..] | toLower(e.type) + CASE WHEN e.incoming THEN ' (incoming)' ELSE '' END] AS rest
 ORDER BY place

@@ -67,27 +67,29 @@ CALL (t, mine, shown) {
     UNWIND outs AS o
     OPTIONAL MATCH (l:State {live_key: t.key + '/state:' + o.id}) USING INDEX l:State(live_key)
     WITH o, o.raw OR coalesce(l.lineage = o.key, false) AS visible
-    ORDER BY o.at DESC, o.id
-    RETURN collect({type: o.type, id: o.id, incoming: false, visible: visible}) AS own
+    RETURN collect({type: o.type, id: o.id, incoming: false, visible: visible, at: o.at}) AS own
   }
   OPTIONAL MATCH (first:State {key: x.lineage}) USING INDEX first:State(key)
   WITH t, x, step, own, coalesce(first, x) AS f
   CALL (t, f) {
     MATCH (f)<-[r:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(m)
-    RETURN collect(CASE WHEN m:State AND m.id <> f.id AND m.task = t.key THEN {type: type(r), id: m.id, key: m.key, lineage: m.lineage} END) AS ins
+    RETURN collect(CASE WHEN m:State AND m.id <> f.id AND m.task = t.key THEN {type: type(r), id: m.id, key: m.key, lineage: m.lineage, at: m.from_step} END) AS ins
   }
   CALL (t, ins) {
     UNWIND ins AS i
     MATCH (l:State {live_key: t.key + '/state:' + i.id}) USING INDEX l:State(live_key)
     WITH i, l WHERE l.lineage = i.lineage AND coalesce(l.refs_at, l.key) = i.key
-    WITH i, l ORDER BY l.from_step DESC, i.id
-    RETURN collect({type: i.type, id: i.id, incoming: true, visible: true}) AS others
+    RETURN collect({type: i.type, id: i.id, incoming: true, visible: true, at: i.at}) AS others
   }
-  WITH x, step, own, own + others AS related
+  CALL (own, others) {
+    UNWIND [r IN own WHERE r.visible] + others AS r
+    WITH r ORDER BY r.at DESC, r.id
+    RETURN collect(r) AS related
+  }
+  WITH x, step, own, related
   RETURN collect({node: CASE WHEN x:State THEN x {.id, .key, .lineage, .born, .position, .request, .refs_at, .summary, .value}
-      ELSE x {.id, .tool, .arguments, .content, .request} END, labels: labels(x), step: step, refs: [r IN own | {type: r.type, id: r.id, visible: r.visible}][0..$p.neighbours],
-    refs_count: size(own), related: [r IN related WHERE r.visible][0..$p.neighbours],
-    rest: [r IN [v IN related WHERE v.visible][$p.neighbours..] | CASE WHEN r.incoming THEN '<' ELSE '' END + r.type]}) AS active
+      ELSE x {.id, .tool, .arguments, .content, .request} END, labels: labels(x), step: step, refs: own, related: related[0..$p.neighbours],
+    rest: [r IN related[$p.neighbours..] | toLower(r.type) + CASE WHEN r.incoming THEN ' (incoming)' ELSE '' END]}) AS active
 }
 OPTIONAL MATCH (seen:Step {key: t.key + '/step:' + toString(t.observed_step)}) USING INDEX seen:Step(key)
 OPTIONAL MATCH (n:TraceNode {key: seen.node}) USING INDEX n:TraceNode(key)

@@ -47,7 +47,7 @@ def run(
         StepLimitError: no message in `max_steps` invocations.
     """
     request = _request(task, text)
-    system = Message("system", system_message(tools.values(), policy=policy))
+    system = Message("system", system_message(tools.values(), policy=policy, psa=request.psa, isu=request.isu))
     _answer_pending(request, recover)
     for _ in range(max_steps):
         status = request.status()

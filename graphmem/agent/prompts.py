@@ -27,11 +27,25 @@ def fill(template: str, fields: Mapping[str, str]) -> str:
     return re.sub(rf"\{{({names})\}}", lambda found: fields[found.group(1)], template)
 
 
-def system_message(tools: Iterable[Tool], *, policy: str = "", rules: str | None = None) -> str:
-    """FlowState's system instruction: `policy` of the task, the tools, and `rules` in place of our `react_rules`."""
+def system_message(
+    tools: Iterable[Tool], *, policy: str = "", rules: str | None = None, psa: bool = True, isu: bool = True
+) -> str:
+    """FlowState's system instruction: `policy` of the task, the tools, and `rules` in place of our `react_rules`.
+
+    Without `psa` or `isu` (§4.1) the rules of what the task does not have give way to a sentence.
+    """
     rules = f"{prompt('react_rules')}\n\n{prompt('status_rules')}" if rules is None else rules
     fields = {"react_rules": rules, "task_policy": policy or _NO_POLICY, "available_tools": described(tools)}
-    return fill(prompt("flowstate"), fields)
+    template = prompt("flowstate")
+    for name, is_on, block in (
+        ("Incremental State Update", isu, "state_delta"),
+        ("Progressive State Access", psa, "state_focus"),
+    ):
+        if not is_on:
+            template = re.sub(
+                rf"(?s)### {name}\n.*?(?=###|</instructions>)", f"- Leave {block} empty: [].\n\n", template
+            )
+    return fill(template, fields)
 
 
 def full_context_message(tools: Iterable[Tool], *, policy: str = "") -> str:

@@ -6,7 +6,7 @@ says so. Invariant: folding hides lines, never membership: a folded id stays in 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from graphmem.state.values import IndexEntry, IndexLine
 from graphmem.vocabulary import short_name
@@ -37,12 +37,13 @@ class Heading:
 class Index:
     """G as it is shown: its entries, requests that were asked for last, and the ranges of requests folded away.
 
-    `lines` is the number of states shown before any request was asked for: the limit that rebuilds this index.
+    `fold` is what rebuilds it from the graph, as it was before any request was asked for: the number of states shown,
+    then the first and last request of each range folded away.
     """
 
     entries: tuple[IndexEntry, ...] = ()
     folded_ranges: tuple[tuple[int, int], ...] = ()
-    lines: int = 0
+    fold: tuple[int, ...] = (0,)
     unfolded: tuple[int, ...] = ()
 
     @property
@@ -82,13 +83,19 @@ def fold(
         if is_cut:
             break
     complete = {entry.request for entry in entries if not entry.cut}
-    asked = [_entry(heading, heading.states, whole=True) for heading in unfolded if heading.number not in complete]
+    asked = [
+        _entry(heading, heading.states, whole=True)
+        for heading in unfolded
+        if heading.number not in complete or _query(heading) != heading.text
+    ]
     replaced = {entry.request for entry in asked}
     visible = tuple(entry for entry in reversed(entries) if entry.request not in replaced) + tuple(asked)
+    earlier = set(range(1, request)) - gone
+    ranges = _ranges(earlier - {entry.request for entry in entries})
     return Index(
         entries=visible,
-        folded_ranges=_ranges(set(range(1, request)) - gone - {entry.request for entry in visible}),
-        lines=sum(len(entry.states) for entry in entries),
+        folded_ranges=_ranges(earlier - {entry.request for entry in visible}),
+        fold=(sum(len(entry.states) for entry in entries), *chain.from_iterable(ranges)),
         unfolded=tuple(heading.number for heading in unfolded),
     )
 
@@ -114,7 +121,8 @@ def _ranges(numbers: set[int]) -> tuple[tuple[int, int], ...]:
 
 
 def _query(heading: Heading) -> str:
-    return short_name(heading.text, characters=_QUERY_CHARACTERS)
+    fits = len(heading.text) <= _QUERY_CHARACTERS
+    return heading.text if fits else short_name(heading.text, characters=_QUERY_CHARACTERS)
 
 
 def _entry(heading: Heading, lines: Sequence[Line], *, cut: bool = False, whole: bool = False) -> IndexEntry:

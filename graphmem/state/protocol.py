@@ -41,6 +41,7 @@ _REF_FIELDS: Final = {
 }
 _MESSAGE_FIELDS: Final = {"content": ("message", "text")}
 _NEEDED: Final[Mapping[OperationName, tuple[str, ...]]] = {
+    "unknown": (),
     "add": ("state_set", "state_id", "summary"),
     "update": ("state_id",),
     "remove": ("state_id",),
@@ -140,7 +141,7 @@ def _readable_id(item: object) -> str:
 
 def _failed_operation(item: object, fault: str) -> Operation:
     given = item.get("operation") if isinstance(item, dict) else None
-    operation = _OPERATIONS.words.get(given, "add") if isinstance(given, str) else "add"
+    operation = _OPERATIONS.words.get(given.strip().lower(), "unknown") if isinstance(given, str) else "unknown"
     return Operation(operation=operation, id=_readable_id(item), fault=fault)
 
 
@@ -184,7 +185,7 @@ class _Reader(FieldReader):
             if name not in fields:
                 raise EntryError(f"{operation} needs {name}")
         if operation == "update" and not fields.keys() & {"summary", "value", "refs"}:
-            raise EntryError("update changes nothing; give summary, value or refs")
+            raise EntryError("update changes nothing; give summary, value or refs", is_shape=False)
         return Operation(
             operation=operation,
             id=self.id(where, "state_id", fields["state_id"]),

@@ -2,9 +2,10 @@
 
 Pure. The order is stable from its start, so that providers' prefix caches keep working: the index, which is fixed
 during a request; active states in the order of their appearance; then what is new. Invariant: what stands in a block
-cannot close it.
+can neither close it nor open another.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -12,17 +13,19 @@ from graphmem.state.index import Index
 from graphmem.state.values import ActiveState, IndexEntry, Observation, Reason, Related, ToolCall
 from graphmem.vocabulary import json_text
 
+_TAG: Final = re.compile("<(/?(?:agent_status|latest_observation|user_query))>")
 UNKNOWN_OUTCOME: Final = "(outcome unknown: the call may or may not have run)"
 
 
 def input_prompt(*, status: str, observation: str, query: str) -> str:
     """The three blocks of B.3's input prompt."""
     blocks = (("agent_status", status), ("latest_observation", observation), ("user_query", query))
-    return "\n\n".join(f"<{tag}>\n{_contained(tag, text)}\n</{tag}>" for tag, text in blocks)
+    return "\n\n".join(f"<{tag}>\n{_TAG.sub(_contained, text)}\n</{tag}>" for tag, text in blocks)
 
 
-def _contained(tag: str, text: str) -> str:
-    return text.replace(f"</{tag}>", f"<\\/{tag}>")
+def _contained(tag: re.Match[str]) -> str:
+    """A tag of the frame that stands in a text: `</user_query>` becomes `<\\/user_query>`, which closes nothing."""
+    return f"<\\{tag.group(1)}>"
 
 
 def agent_status(
@@ -63,7 +66,7 @@ def _entry_line(entry: IndexEntry) -> str:
 
 
 def _state_line(state: ActiveState) -> str:
-    value = state.version.value_text if state.version is not None else json_text(state.value)
+    value = state.version.value_text if state.version is not None else json_text(state.value or UNKNOWN_OUTCOME)
     head = {
         "state_id": state.id,
         "type": "observation" if state.kind is None else state.kind.word,

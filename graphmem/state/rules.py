@@ -117,7 +117,7 @@ def refusal(output: StepOutput) -> str | None:
 def unknown_ids(output: StepOutput, view: View) -> tuple[str, ...]:
     """The ids named whose standing the status did not show, so that the graph has to be asked."""
     added = {op.id for op in output.delta if op.operation == "add" and not op.id.startswith(RESERVED_PREFIXES)}
-    named = {ref.target for op in output.delta for ref in op.refs or ()} - added
+    named = {ref.target for op in output.delta for ref in _refs(op)} - added
     asked = {access.target for access in output.access}
     unknown = {id_ for id_ in named | asked if not _shown(id_, view) and _could_exist(id_, view)}
     unknown |= {id_ for id_ in named if id_.startswith("obs:") and id_ not in view.citable}
@@ -222,7 +222,7 @@ def _add_fault(op: Operation, view: View, *, is_second_add: bool) -> str | None:
 
 def _refs_fault(op: Operation, view: View, *, added: set[str], removed: set[str], adds: set[str]) -> str | None:
     """What is wrong with the refs of an operation, given which of the others stand."""
-    for ref in op.refs or ():
+    for ref in _refs(op):
         target = ref.target
         if target == op.id:
             return "a state cannot refer to itself"
@@ -236,6 +236,11 @@ def _refs_fault(op: Operation, view: View, *, added: set[str], removed: set[str]
             return f"it refers to {target}, whose add was rejected"
         return f"it refers to {target}, which is not the id of a visible state or raw result"
     return None
+
+
+def _refs(op: Operation) -> tuple[Ref, ...]:
+    """The relations that an operation proposes; a remove proposes none."""
+    return () if op.operation == "remove" else op.refs or ()
 
 
 def _versions(accepted: list[Operation], removed: set[str], view: View) -> Iterator[NewVersion]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from graphmem.vocabulary import Json, Relation, StateKind
 
-OperationName = Literal["add", "update", "remove"]
+OperationName = Literal["add", "update", "remove", "unknown"]
 
 
 class Value:
@@ -38,8 +38,8 @@ class Ref(Value):
 class Operation(Value):
     """One operation of ΔS. A field that was not given is None; `has_value` tells a null value from none.
 
-    `fault` is set when the text of the operation could not be read: it is rejected with that reason, and does not stop
-    the others.
+    `fault` is set when the operation could not be read: it is rejected with that reason, and does not stop the others.
+    Its `operation` is then perhaps `unknown` and its `id` blank.
     """
 
     operation: OperationName
@@ -135,7 +135,7 @@ class ActiveState(Value):
     """An entry of S: a state of this request, a disclosed historical state, or a disclosed raw result (`kind` None).
 
     `own` says that it was created in this request, so that it can be updated and removed. `more` counts the
-    neighbours left out by relation type, incoming ones as `<TYPE`.
+    neighbours left out by relation, incoming ones as `supports (incoming)`.
     """
 
     id: str

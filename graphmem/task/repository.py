@@ -57,7 +57,7 @@ class Commit:
     refused: str | None
     calls: tuple[ToolCall, ...]
     message: str | None
-    fold: int
+    fold: tuple[int, ...]
     usage: str | None
     summary_key: str
 
@@ -168,7 +168,7 @@ class Repository:
                 removed=[state.id for state in plan.removed] or None,
                 rejected=_json([reason.to_dict() for reason in plan.rejected]),
                 disclosed=list(plan.disclosed) or None,
-                fold=commit.fold,
+                fold=list(commit.fold),
                 usage=commit.usage,
                 unseen=list(unseen),
                 ends=sorted(ends),

@@ -139,7 +139,7 @@ class Request:
             refused=None,
             calls=stored.tool_calls,
             message=stored.message,
-            fold=status.history.lines,
+            fold=status.history.fold,
             usage=_usage(usage),
             summary_key=summary_key(status.p_t, status.p_b),
         )
@@ -282,8 +282,26 @@ def _parsed(output: str | StepOutput, strict: bool, context: Context) -> StepOut
         raise InvalidValueError(f"the StepOutput is not JSON: {error}") from error
     if checked.fault is not None:
         raise InvalidValueError(f"the StepOutput cannot be stored: {checked.fault}")
-    calls = tuple(replace(call, id=given.id) for call, given in zip(checked.tool_calls, output.tool_calls, strict=True))
-    return replace(checked, tool_calls=calls, repairs=output.repairs, text=output.text or checked.text)
+    # B.3 has no place for what was found wrong in a part, nor for ids of calls: they are put back.
+    return replace(
+        checked,
+        delta=tuple(replace(c, fault=g.fault or c.fault) for c, g in zip(checked.delta, output.delta, strict=True)),
+        access=tuple(replace(c, fault=g.fault or c.fault) for c, g in zip(checked.access, output.access, strict=True)),
+        tool_calls=_with_ids(checked.tool_calls, output.tool_calls),
+        repairs=output.repairs,
+        text=output.text or checked.text,
+    )
+
+
+def _with_ids(calls: tuple[ToolCall, ...], given: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    ids = [call.id for call in given if call.id]
+    for id_ in ids:
+        check_text("the id of a call", id_, max_bytes=1_000)
+        if ids.count(id_) > 1 or id_.startswith("call:"):
+            raise InvalidValueError(
+                f"the call id {id_!r} is not one call's own: give each another one, not call:…, or none"
+            )
+    return tuple(replace(call, id=own.id) for call, own in zip(calls, given, strict=True))
 
 
 def _storable(text: str, limit: int) -> str:

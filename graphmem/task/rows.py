@@ -144,7 +144,7 @@ def _active_state(row: Row, request: int) -> ActiveState:
 
 
 def _version_of(node: Row, row: Row) -> Version:
-    hidden = row["refs_count"] > len(row["refs"]) or not all(ref["visible"] for ref in row["refs"])
+    hidden = not all(ref["visible"] for ref in row["refs"])
     refs = frozenset((Relation(ref["type"].lower()), ref["id"]) for ref in row["refs"])
     return Version(
         key=node["key"],

@@ -24,7 +24,7 @@ def shown(index: Index) -> dict[int, list[str]]:
 def test_an_index_that_fits_is_whole() -> None:
     index = folded({1: 2, 3: 1}, requests=3, lines=3)
     assert shown(index) == {1: ["s1.1", "s1.2"], 2: [], 3: ["s3.1"]}
-    assert (index.folded, index.folded_ranges, index.lines) == (False, (), 3)
+    assert (index.folded, index.folded_ranges, index.fold) == (False, (), (3,))
 
 
 def test_newest_states_stay_though_many_requests_without_states_came_after_them() -> None:
@@ -56,7 +56,7 @@ def test_a_token_budget_counts_headings_and_states_and_cuts_from_the_oldest() ->
         assert states == everything[len(everything) - len(states) :]
         assert sum(len(id_) + 10 for id_ in states) <= budget
         assert index.folded == (len(states) < len(everything))
-        assert index.lines == len(states)
+        assert index.fold[0] == len(states)
 
 
 def test_an_abandoned_request_stands_only_while_a_state_of_it_is_in_view() -> None:

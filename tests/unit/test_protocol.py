@@ -149,7 +149,6 @@ def test_strict_reading_takes_updates_and_removals_with_what_they_need(fields: d
         blocks(delta=({**ADD, "refs": None},)),
         blocks(delta=({**ADD, "refs": [{"rel": "SUPPORTS", "state_id": "x"}]},)),
         blocks(delta=({**ADD, "refs": [{"rel": "supports", "state_id": "x", "why": ""}]},)),
-        blocks(delta=({"operation": "update", "state_id": "plan"},)),
         blocks(focus=({"target_id": "h"},)),
         blocks(focus=({"target_id": "h", "reason": None},)),
         blocks(calls=({"name": "t"},)),
@@ -576,11 +575,18 @@ def test_an_operation_that_cannot_be_taken_says_why_and_stops_no_other(change: d
     assert second == replace(PLAN, id="other")
 
 
-def test_a_fault_keeps_a_legal_operation_and_else_says_add() -> None:
+def test_a_fault_keeps_a_legal_operation_and_else_says_unknown() -> None:
     kept = operation({"operation": "remove"})
     assert (kept.operation, kept.id, bool(kept.fault)) == ("remove", "", True)
-    assert operation({**ADD, "operation": None}).operation == "add"
+    assert operation({**ADD, "operation": None}).operation == "unknown"
+    assert operation({"operation": "Remove ", "state_id": "y", "refs": "x"}).operation == "remove"
     assert operation({"state_id": "plan", "operation": "upsert"}).id == "plan"
+
+
+def test_an_update_that_changes_nothing_stops_nothing_else_in_strict_reading_either() -> None:
+    output = parse(blocks(delta=({"operation": "update", "state_id": "plan"}, ADD)), strict=True)
+    assert output.fault is None
+    assert [bool(given.fault) for given in output.delta] == [True, False]
 
 
 def test_an_entry_that_is_no_object_is_a_fault_of_its_own() -> None:
