@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -79,6 +79,11 @@ class Limits:
     result_bytes: int = 1 << 20
     text_bytes: int = 4 << 20
     refs: int = 200
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if not isinstance(getattr(self, field.name), int) or getattr(self, field.name) < 1:
+                raise InvalidValueError(f"the limit {field.name} must be a whole number of at least 1")
 
 
 def check_name(what: str, name: str) -> str:

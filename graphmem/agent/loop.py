@@ -4,7 +4,7 @@ Short on purpose: what it holds is in the graph after every line, so a crash any
 is run at most once by the loop; one that a crash left without its result is never run again silently.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from graphmem.agent.prompts import system_message
@@ -30,7 +30,7 @@ def run(
     task: Task,
     text: str | None,
     model: ChatModel,
-    tools: Mapping[str, Tool],
+    tools: Iterable[Tool] | Mapping[str, Tool],
     *,
     policy: str = "",
     max_steps: int = 50,
@@ -46,14 +46,15 @@ def run(
         RequestOpenError: a request with another text is open.
         StepLimitError: no message in `max_steps` invocations.
     """
+    named = tools if isinstance(tools, Mapping) else {tool.name: tool for tool in tools}
     request = _request(task, text)
-    system = Message("system", system_message(tools.values(), policy=policy, psa=request.psa, isu=request.isu))
+    system = Message("system", system_message(named.values(), policy=policy, psa=request.psa, isu=request.isu))
     _answer_pending(request, recover)
     for _ in range(max_steps):
         status = request.status()
         completion = model.complete([system, Message("user", status.text())])
         result = request.step(status, completion.text, usage=completion.usage)
-        results = tuple(ToolResult(call_id=wanted.id, content=call(tools, wanted)) for wanted in result.calls)
+        results = tuple(ToolResult(call_id=wanted.id, content=call(named, wanted)) for wanted in result.calls)
         observed = request.observe(result, results) if results else ()
         if on_step is not None:
             invocation = Invocation(

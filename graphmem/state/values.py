@@ -4,11 +4,16 @@ Frozen values only; no rule and no input or output lives here. A `StepOutput` is
 `Status` is what is serialized into C (equation 3) with what a later step needs to be validated against it.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any, Literal, TypeVar
 
+from graphmem.errors import InvalidValueError
 from graphmem.vocabulary import Json, Relation, StateKind
+
+T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
 
 OperationName = Literal["add", "update", "remove", "unknown"]
 
@@ -20,7 +25,42 @@ class Value:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers, ready for JSON."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]  # every subclass is a dataclass
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.repr}  # type: ignore[arg-type]  # a dataclass
+
+
+def _plain(value: object) -> Any:
+    match value:
+        case Value():
+            return value.to_dict()
+        case Mapping():
+            return {key: _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case _:
+            return value
+
+
+def _member(kind: type[E], given: object, what: str) -> E:
+    """The member of a closed set, given as itself or as its text.
+
+    Raises:
+        InvalidValueError: it is none of them.
+    """
+    try:
+        return kind(str(given))
+    except ValueError:
+        raise InvalidValueError(f"{what} {given!r} is none of {', '.join(kind)}") from None
+
+
+def _all(kind: type[T], given: Iterable[T], what: str) -> tuple[T, ...]:
+    """The items as a tuple.
+
+    Raises:
+        InvalidValueError: `given` is not a list or tuple of them.
+    """
+    if not isinstance(given, list | tuple) or not all(isinstance(item, kind) for item in given):
+        raise InvalidValueError(f"{what} must be a tuple of {kind.__name__}, not {given!r}")
+    return tuple(given)
 
 
 # --- what a model puts out -------------------------------------------------------------------------------------------
@@ -33,10 +73,15 @@ class Ref(Value):
     relation: Relation
     target: str
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "relation", _member(Relation, self.relation, "relation"))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation(Value):
     """One operation of ΔS. A field that was not given is None; `has_value` tells a null value from none.
+
+    `kind` and a relation may be given as their texts.
 
     `fault` is set when the operation could not be read: it is rejected with that reason, and does not stop the others.
     Its `operation` is then perhaps `unknown` and its `id` blank.
@@ -50,6 +95,13 @@ class Operation(Value):
     has_value: bool = False
     refs: tuple[Ref, ...] | None = None
     fault: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind is not None:
+            object.__setattr__(self, "kind", _member(StateKind, self.kind, "kind"))
+        if self.refs is not None:
+            object.__setattr__(self, "refs", _all(Ref, self.refs, "refs"))
+        object.__setattr__(self, "has_value", self.has_value or self.value is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +136,11 @@ class StepOutput(Value):
     text: str = ""
     repairs: tuple[str, ...] = ()
     fault: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", _all(Operation, self.delta, "delta"))
+        object.__setattr__(self, "access", _all(Access, self.access, "access"))
+        object.__setattr__(self, "tool_calls", _all(ToolCall, self.tool_calls, "tool_calls"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -218,9 +218,9 @@ class Connection:
             case exceptions.Neo4jError() if re.search("(?i)timed?.?out|OutOfMemory", code):
                 return QueryTimeoutError(f"{at} gave up: {error.message} Ask for less, or raise timeout_seconds.")
             case exceptions.ServiceUnavailable() | exceptions.SessionExpired() | OSError():
-                return ServerUnreachableError(
-                    f"nothing answers at {self.uri}: {_cause(error)}. Is the server up?", command="graphmem up"
-                )
+                return ServerUnreachableError(f"nothing answers at {self.uri}: {_cause(error)}. Is the server up?")
+            case exceptions.DriverError() if "closed" in str(error):
+                return InvalidValueError(f"the connection to {self.uri} is closed; connect() opens another")
             case exceptions.DriverError() if isinstance(error, exceptions.ConfigurationError):
                 return InvalidValueError(f"{self.uri}: {error}")
         return StoreError(f"{at}: {code} {getattr(error, 'message', None) or error}".strip())

@@ -76,12 +76,15 @@ def init(connection: Connection, progress: Callable[[str], None] | None = None) 
     files = migrations()
     ours = chain(files)
     with connection.transaction() as run:
-        _check_chain(connection, list(run(_LOCK_SCHEMA, {})[0]["checksums"]), ours)
-        for path in files:
-            say(f"migration {path.stem}")
+        recorded = list(run(_LOCK_SCHEMA, {})[0]["checksums"])
+        _check_chain(connection, recorded, ours)
+        for path, checksum in zip(files, ours, strict=True):
+            if checksum not in recorded:
+                say(f"migration {path.stem}")
             for statement in _statements(path):
                 connection.run(f"schema/{path.stem}", statement)
-        say("waiting for the indexes")
+        if recorded != ours:
+            say("waiting for the indexes")
         connection.run("schema/await", _AWAIT)
         run(_RECORD, {"checksums": ours})
     return len(ours)

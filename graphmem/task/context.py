@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from graphmem.errors import InvalidValueError
 from graphmem.llm.tokens import Tokenizer
 from graphmem.state.values import Operation, StepOutput, ToolCall
 from graphmem.store import Connection
@@ -23,7 +24,12 @@ class Context:
 
     def text(self, text: str) -> str:
         """A text as it may be stored."""
-        return text if self.redact is None else self.redact(text)
+        if self.redact is None:
+            return text
+        redacted = self.redact(text)
+        if not isinstance(redacted, str):
+            raise InvalidValueError(f"redact must return a str, not {type(redacted).__name__}; nothing was written")
+        return redacted
 
     def value(self, value: Json) -> Json:
         """A JSON value with every text in it, keys included, as it may be stored."""

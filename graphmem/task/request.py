@@ -22,7 +22,7 @@ from graphmem.errors import (
 from graphmem.state import rules
 from graphmem.state.index import fold
 from graphmem.state.protocol import parse, render_output
-from graphmem.state.values import PendingCalls, StepOutput, StepResult, ToolCall, ToolResult
+from graphmem.state.values import Operation, PendingCalls, StepOutput, StepResult, ToolCall, ToolResult
 from graphmem.task.context import Context
 from graphmem.task.repository import Commit, Repository
 from graphmem.task.status import Status
@@ -168,6 +168,8 @@ class Request:
             NotPendingError: these calls do not wait for results, or were answered otherwise.
         """
         pending = calls.pending if isinstance(calls, StepResult) else calls
+        if not isinstance(pending, PendingCalls) or not pending.calls:
+            raise InvalidValueError("there are no calls to observe: give a StepResult with calls, or status.pending")
         ordered = _ordered(pending, results)
         limits = self._context.limits
         texts = [
@@ -276,10 +278,12 @@ def _parsed(output: str | StepOutput, strict: bool, context: Context) -> StepOut
         raise InvalidValueError(f"output must be the model's text or a StepOutput, not {type(output).__name__}")
     if output.fault is not None:
         return output
-    try:
-        checked = parse(render_output(output), limits=context.limits)
-    except (TypeError, ValueError) as error:
-        raise InvalidValueError(f"the StepOutput is not JSON: {error}") from error
+    output = replace(output, delta=tuple(_with_value_checked(operation) for operation in output.delta))
+    for call in output.tool_calls:
+        fault = value_fault(call.arguments, path=f"the arguments of {call.name}")
+        if fault is not None:
+            raise InvalidValueError(fault)
+    checked = parse(render_output(output), limits=context.limits)
     if checked.fault is not None:
         raise InvalidValueError(f"the StepOutput cannot be stored: {checked.fault}")
     # B.3 has no place for what was found wrong in a part, nor for ids of calls: they are put back.
@@ -291,6 +295,11 @@ def _parsed(output: str | StepOutput, strict: bool, context: Context) -> StepOut
         repairs=output.repairs,
         text=output.text or checked.text,
     )
+
+
+def _with_value_checked(operation: Operation) -> Operation:
+    fault = value_fault(operation.value)
+    return operation if fault is None else replace(operation, value=None, fault=operation.fault or fault)
 
 
 def _with_ids(calls: tuple[ToolCall, ...], given: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
@@ -316,7 +325,9 @@ def _storable(text: str, limit: int) -> str:
 def _usage(usage: Mapping[str, Json] | None) -> str | None:
     if usage is None:
         return None
-    fault = value_fault(dict(usage), path="usage")
+    if not isinstance(usage, Mapping):
+        raise InvalidValueError(f"usage must be a mapping, not {usage!r}")
+    fault = value_fault(usage, path="usage")
     if fault is not None:
         raise InvalidValueError(fault)
     return json_text(dict(usage))
@@ -324,6 +335,8 @@ def _usage(usage: Mapping[str, Json] | None) -> str | None:
 
 def _ordered(pending: PendingCalls, results: Sequence[ToolResult]) -> list[ToolResult]:
     """The results in the order of the calls, exactly one each."""
+    if not isinstance(results, list | tuple) or not all(isinstance(result, ToolResult) for result in results):
+        raise InvalidValueError(f"results must be a list of ToolResult, not {results!r}")
     given = {result.call_id: result for result in results}
     wanted = [call.id for call in pending.calls]
     if len(given) != len(results):

@@ -1,6 +1,7 @@
 """What may go into the graph, how large it may be, and that it comes back byte for byte."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -200,6 +201,49 @@ def test_a_redactor_sees_everything_before_it_is_written_and_tools_get_what_the_
         {"space": space.name},
     )
     assert rows == []
+
+
+def test_a_number_that_json_cannot_hold_is_rejected_with_its_operation(space: Space) -> None:
+    request = space.task("t").request("one")
+    result = say(request, add("a", value={"x": [float("nan")]}), add("b"))
+    assert result.added == ("b",)
+    assert "value.x[0]: nan is not a finite number" in rejected(result)["add a"]
+    with pytest.raises(InvalidValueError, match=r"the arguments of f\.x"):
+        request.step(request.status(), StepOutput(tool_calls=(ToolCall(name="f", arguments={"x": float("inf")}),)))
+
+
+def test_slips_are_named_and_nothing_is_written(space: Space, graph: graphmem.Graph) -> None:
+    request = space.task("t").request("one")
+    for usage in (5, {"x": float("nan")}, {"x": {1}}):
+        with pytest.raises(InvalidValueError, match="usage"):
+            request.step(request.status(), StepOutput(delta=(add("a"),)), usage=usage)  # type: ignore[arg-type]
+    quiet = say(request, add("a"))
+    with pytest.raises(InvalidValueError, match="no calls to observe"):
+        request.observe(quiet, [])
+    result = request.step(request.status(), StepOutput(tool_calls=(ToolCall(name="f"),)))
+    for results in (ToolResult.unknown("x"), [{"call_id": "x"}], None):
+        with pytest.raises(InvalidValueError, match="list of ToolResult"):
+            request.observe(result, results)  # type: ignore[arg-type]
+    none = with_(graph, redact=lambda _text: None)  # type: ignore[arg-type, return-value]
+    with pytest.raises(InvalidValueError, match="redact must return a str"):
+        none.task("t").request("x")
+
+
+def test_a_status_comes_out_as_json(space: Space) -> None:
+    request = space.task("t").request("one")
+    (raw,) = call(request, "x")
+    say(request, add("a", raw, kind=StateKind.JUDGEMENT))
+    say(request, see=(raw,))
+    plain = json.loads(json.dumps(request.status().to_dict()))
+    assert [state["id"] for state in plain["active"]] == ["a", raw]
+    assert plain["active"][0]["kind"] == "judgement"
+
+
+def test_a_closed_graph_says_so(server_env: Mapping[str, str]) -> None:
+    with graphmem.connect(server_env["GRAPHMEM_URI"], "neo4j", server_env["GRAPHMEM_PASSWORD"]) as graph:
+        task = graph.space("x").task("t")
+    with pytest.raises(InvalidValueError, match="closed"):
+        task.request("late")
 
 
 @pytest.mark.parametrize("results", [[], ["a", "b"], ["a", "a"]])

@@ -19,7 +19,6 @@ def test_a_server_that_is_down_is_named_within_five_seconds() -> None:
     with pytest.raises(ServerUnreachableError, match=uri) as caught:
         graphmem.connect(uri, "neo4j", "not-a-password")
     assert time.monotonic() - start < 5
-    assert caught.value.command == "graphmem up"
     assert "not-a-password" not in str(caught.value)
 
 
