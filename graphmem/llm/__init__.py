@@ -1,1 +1,1 @@
-"""Three small protocols towards models, and their forms: `chat` and `tokens`. Nothing is imported until it is used."""
+"""What graphmem needs of a model: `chat` (a message in, a completion out) and `tokens` (how long a text is)."""

@@ -48,6 +48,14 @@ def test_the_quickstart_runs_and_prints_what_it_says(space: graphmem.Space, serv
     assert lines[2] == "{'usd': 80} obs:1.1"
 
 
+def test_the_model_example_runs_and_prints_what_it_says(space: graphmem.Space, server_env: Mapping[str, str]) -> None:
+    code = README.split("<!-- model -->\n```python\n")[1].split("```\n<!-- /model -->")[0]
+    code = code.replace('"alice"', f'"{space.name}"')
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, env={**os.environ, **server_env}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "It is 12 degrees.\n", "")
+
+
 @pytest.mark.parametrize("dotted", sorted(set(re.findall(r"`(graphmem(?:\.\w+)+)[`(]", README))))
 def test_every_symbol_of_the_readme_exists(dotted: str) -> None:
     if not dotted.endswith((".json", ".py")):
