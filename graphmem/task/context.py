@@ -58,7 +58,9 @@ class Context:
 
     def calls(self, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
         """Calls as they may be stored."""
-        return tuple(replace(call, arguments=self._arguments(call.arguments)) for call in calls)
+        return tuple(
+            replace(call, name=self.text(call.name), arguments=self._arguments(call.arguments)) for call in calls
+        )
 
     def _arguments(self, arguments: Mapping[str, Json]) -> dict[str, Any]:
         return {self.text(key): self.value(item) for key, item in arguments.items()}

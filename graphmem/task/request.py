@@ -21,13 +21,14 @@ from graphmem.errors import (
 )
 from graphmem.state import rules
 from graphmem.state.index import fold
-from graphmem.state.protocol import parse, render_output
-from graphmem.state.values import Operation, PendingCalls, StepOutput, StepResult, ToolCall, ToolResult
+from graphmem.state.protocol import render_output
+from graphmem.state.values import PendingCalls, StepOutput, StepResult, ToolResult
 from graphmem.task.context import Context
+from graphmem.task.outputs import actions, parsed_output, storable, usage_text
 from graphmem.task.repository import Commit, Repository
 from graphmem.task.status import Status
 from graphmem.trace import attempt_key, content_hash, summary_key, trace_key, trace_name
-from graphmem.vocabulary import Json, check_text, json_text, text_fault, value_fault
+from graphmem.vocabulary import Json, check_text, json_text
 
 
 class Request:
@@ -124,7 +125,7 @@ class Request:
             InvalidValueError: `status` is of another request, or `usage` is not JSON.
         """
         self._check_status(status)
-        parsed = _parsed(output, strict, self._context)
+        parsed = parsed_output(output, strict, self._context)
         stored = self._context.output(parsed)
         canonical = stored.text if parsed.fault is not None else render_output(stored)
         attempt = self._attempt(attempt, str(status.version), canonical)
@@ -134,26 +135,26 @@ class Request:
             attempt=attempt,
             kind="step",
             author=self._context.text(author),
-            output=_storable(stored.text or canonical, self._context.limits.text_bytes),
+            output=storable(stored.text or canonical, self._context.limits.text_bytes),
             repairs=parsed.repairs,
             refused=None,
             calls=stored.tool_calls,
             message=stored.message,
             fold=status.history.fold,
-            usage=_usage(usage),
+            usage=usage_text(usage),
             summary_key=summary_key(status.p_t, status.p_b),
         )
         refused = rules.refusal(parsed)
         if refused is not None:
             commit = replace(commit, kind="refused", refused=self._context.text(refused), calls=(), message=None)
-            return self._result(*self._repository.step(commit, rules.Plan()), calls=())
+            return self._result(*self._repository.step(commit, rules.Plan()), parsed, stored)
         view = self._view(status, rules.unknown_ids(stored, status.view()), attempt)
         unseen = rules.unseen_adds(stored, view)
         verdict, result = self._repository.step(commit, self._plan(stored, view), unseen)
         if verdict == "taken":
             view = self._view(status, (*rules.unknown_ids(stored, status.view()), *unseen), attempt)
             verdict, result = self._repository.step(commit, self._plan(stored, view))
-        return self._result(verdict, result, calls=parsed.tool_calls)
+        return self._result(verdict, result, parsed, stored)
 
     def observe(
         self, calls: StepResult | PendingCalls, results: Sequence[ToolResult], *, author: str = "tools"
@@ -225,14 +226,14 @@ class Request:
         response = rules.response_state(self.number, output.message, self._repository.raw_results())
         return replace(plan, versions=(response,))
 
-    def _result(self, verdict: str, result: StepResult | None, *, calls: tuple[ToolCall, ...]) -> StepResult:
+    def _result(self, verdict: str, result: StepResult | None, parsed: StepOutput, stored: StepOutput) -> StepResult:
         if result is None:
             self._refuse(verdict)
-        if len(calls) != len(result.calls):
-            return result
+        if actions(stored.tool_calls) != actions(result.calls):
+            return result  # of an earlier attempt, which asked for something else
         # The caller runs what the model asked for, not what the redactor left of it.
-        named = tuple(replace(mine, id=theirs.id) for mine, theirs in zip(calls, result.calls, strict=True))
-        return replace(result, calls=named)
+        calls = zip(parsed.tool_calls, result.calls, strict=True)
+        return replace(result, calls=tuple(replace(mine, id=theirs.id) for mine, theirs in calls))
 
     def _refuse(self, verdict: str) -> NoReturn:
         match verdict:
@@ -268,69 +269,6 @@ class Request:
         return NotPendingError(
             f"{self!r}: the calls of step {step} do not wait for results. request.status().pending shows what does."
         )
-
-
-def _parsed(output: str | StepOutput, strict: bool, context: Context) -> StepOutput:
-    """The output, with every text in it checked; a `StepOutput` goes through the same text as a model's does."""
-    if isinstance(output, str):
-        return parse(output, strict=strict, limits=context.limits)
-    if not isinstance(output, StepOutput):
-        raise InvalidValueError(f"output must be the model's text or a StepOutput, not {type(output).__name__}")
-    if output.fault is not None:
-        return output
-    output = replace(output, delta=tuple(_with_value_checked(operation) for operation in output.delta))
-    for call in output.tool_calls:
-        fault = value_fault(call.arguments, path=f"the arguments of {call.name}")
-        if fault is not None:
-            raise InvalidValueError(fault)
-    checked = parse(render_output(output), limits=context.limits)
-    if checked.fault is not None:
-        raise InvalidValueError(f"the StepOutput cannot be stored: {checked.fault}")
-    # B.3 has no place for what was found wrong in a part, nor for ids of calls: they are put back.
-    return replace(
-        checked,
-        delta=tuple(replace(c, fault=g.fault or c.fault) for c, g in zip(checked.delta, output.delta, strict=True)),
-        access=tuple(replace(c, fault=g.fault or c.fault) for c, g in zip(checked.access, output.access, strict=True)),
-        tool_calls=_with_ids(checked.tool_calls, output.tool_calls),
-        repairs=output.repairs,
-        text=output.text or checked.text,
-    )
-
-
-def _with_value_checked(operation: Operation) -> Operation:
-    fault = value_fault(operation.value)
-    return operation if fault is None else replace(operation, value=None, fault=operation.fault or fault)
-
-
-def _with_ids(calls: tuple[ToolCall, ...], given: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-    ids = [call.id for call in given if call.id]
-    for id_ in ids:
-        check_text("the id of a call", id_, max_bytes=1_000)
-        if ids.count(id_) > 1 or id_.startswith("call:"):
-            raise InvalidValueError(
-                f"the call id {id_!r} is not one call's own: give each another one, not call:…, or none"
-            )
-    return tuple(replace(call, id=own.id) for call, own in zip(calls, given, strict=True))
-
-
-def _storable(text: str, limit: int) -> str:
-    """The text as the ledger keeps it: a character that no text may hold is replaced, what is too long is cut."""
-    if text_fault(text) is not None:
-        text = "".join("�" if text_fault(character) else character for character in text)
-    if len(text.encode()) > limit:
-        text = text.encode()[:limit].decode(errors="ignore")
-    return text
-
-
-def _usage(usage: Mapping[str, Json] | None) -> str | None:
-    if usage is None:
-        return None
-    if not isinstance(usage, Mapping):
-        raise InvalidValueError(f"usage must be a mapping, not {usage!r}")
-    fault = value_fault(usage, path="usage")
-    if fault is not None:
-        raise InvalidValueError(fault)
-    return json_text(dict(usage))
 
 
 def _ordered(pending: PendingCalls, results: Sequence[ToolResult]) -> list[ToolResult]:

@@ -270,6 +270,10 @@ def test_a_named_attempt_gives_the_first_answer_whatever_came_between(space: Spa
     say(request, add("b"))
     again = request.step(request.status(), StepOutput(delta=(add("other"),)), attempt="job-7")
     assert (again.replayed, again.step, again.added) == (True, first.step, ("a",))
+    asked = StepOutput(tool_calls=(ToolCall(name="pay", arguments={"usd": 1}),))
+    paid = request.step(request.status(), asked, attempt="job-8")
+    other = StepOutput(tool_calls=(ToolCall(name="pay", arguments={"usd": 9}),))
+    assert request.step(request.status(), other, attempt="job-8").calls == paid.calls
 
 
 def test_the_ablations_of_a_task_are_fixed_when_it_is_made(space: Space) -> None:
