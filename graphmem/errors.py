@@ -51,7 +51,11 @@ class TaskError(GraphmemError):
 
 
 class RequestOpenError(TaskError):
-    """A request is open already; `task.open_request()` resumes it."""
+    """A request is open already; `task.open_request()` resumes it. `is_same`: it has the text that was given."""
+
+    def __init__(self, message: str, *, is_same: bool) -> None:
+        super().__init__(message)
+        self.is_same = is_same
 
 
 class NoOpenRequestError(TaskError):

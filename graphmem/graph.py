@@ -123,7 +123,7 @@ def open_connection(
     show: Show | None = None,
 ) -> Connection:
     """A connection to what the arguments, the environment or the embedded server name; the schema is not looked at."""
-    uri = uri or os.environ.get("GRAPHMEM_URI")
+    uri = uri or os.environ.get("GRAPHMEM_URI") or None
     database = database or os.environ.get("GRAPHMEM_DATABASE") or "neo4j"
     if uri is None:
         uri, user, password = _embedded()

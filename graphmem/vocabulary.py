@@ -71,7 +71,7 @@ _INT64: Final = 2**63
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How large one piece of text may be. Bytes are counted in UTF-8."""
+    """How large one piece may be: bytes in UTF-8; `refs` of one operation; `entries` of one block of an output."""
 
     id_characters: int = 200
     summary_characters: int = 2_000
@@ -79,6 +79,7 @@ class Limits:
     result_bytes: int = 1 << 20
     text_bytes: int = 4 << 20
     refs: int = 200
+    entries: int = 1_000
 
     def __post_init__(self) -> None:
         for field in fields(self):

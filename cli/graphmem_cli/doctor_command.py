@@ -1,16 +1,16 @@
 """`graphmem doctor`: one line a check, the damage found, and the command that mends it."""
 
+import sys
+
 import click
 
 from graphmem.inspect import Check, examine
-from graphmem_cli.options import Reach, connection_options, json_option, print_json, say
+from graphmem_cli.options import Reach, connection_options, json_option, print_json, say, typed
 from graphmem_cli.tables import visible
 
 
 @click.command()
-@click.option(
-    "--space", envvar="GRAPHMEM_SPACE", show_envvar=True, help="Audit only this space; by default all of them."
-)
+@click.option("--space", envvar="GRAPHMEM_SPACE", show_envvar=True, help="Audit only this space; else all of them.")
 @connection_options
 @json_option
 def doctor(reach: Reach, space: str | None, as_json: bool) -> None:
@@ -20,13 +20,15 @@ def doctor(reach: Reach, space: str | None, as_json: bool) -> None:
     anything is wrong.
     """
     checks: list[Check] = []
+    progress = _Progress()
     for check in examine(
         lambda: reach.connection(timeout_seconds=600.0),
         embedded=reach.embedded,
         home=reach.home,
         space=space,
-        progress=None,
+        progress=progress.say,
     ):
+        progress.clear()
         checks.append(check)
         if not as_json:
             _print(check)
@@ -39,9 +41,29 @@ def doctor(reach: Reach, space: str | None, as_json: bool) -> None:
         click.get_current_context().exit(1)
 
 
+class _Progress:
+    """A line on stderr that is written over, where that is a terminal; elsewhere one line after the other."""
+
+    def __init__(self) -> None:
+        self._overwrites = sys.stderr.isatty()
+
+    def say(self, text: str) -> None:
+        """Show what is being done."""
+        if self._overwrites:
+            self.clear()
+            click.echo(f"{text} …", err=True, nl=False)
+        else:
+            say(f"{text} …")
+
+    def clear(self) -> None:
+        """Make room for the answer."""
+        if self._overwrites:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
 def _print(check: Check) -> None:
     click.echo(f"{check.verdict:<8}{check.name}: {visible(check.what)}")
     for finding in check.findings:
         click.echo(f"{'':8}- {finding.audit}: {visible(str(finding))}")
     if check.command is not None:
-        click.echo(f"{'':8}try: {visible(check.command)}")
+        click.echo(f"{'':8}try: {visible(typed(check.command))}")

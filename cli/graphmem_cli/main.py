@@ -13,7 +13,7 @@ import click
 
 from graphmem.errors import GraphmemError
 from graphmem_cli.doctor_command import doctor
-from graphmem_cli.options import say
+from graphmem_cli.options import say, typed
 from graphmem_cli.read_commands import commands as read_commands
 from graphmem_cli.server_commands import commands as server_commands
 
@@ -47,7 +47,7 @@ class Commands(click.Group):
         except GraphmemError as error:
             say(f"graphmem: {error}")
             if error.command is not None:
-                say(f"try: {error.command}")
+                say(f"try: {typed(error.command)}")
             ctx.exit(1)
         except KeyboardInterrupt:
             say("interrupted")
@@ -57,6 +57,7 @@ class Commands(click.Group):
             if extra is None:
                 raise
             say(f"graphmem: this needs the package {missing.name}.\ntry: pip install 'graphmem-neo4j[{extra}]'")
+            say(f"or, in a clone: pip install -e '.[{extra}]'")
             ctx.exit(1)
 
 

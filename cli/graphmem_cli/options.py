@@ -1,10 +1,14 @@
 """The options that commands share, and how a command reaches the graph and answers.
 
-Owns where the password comes from (`GRAPHMEM_PASSWORD`, a file, the embedded server; never the command line), and what
+Owns where the password comes from (a file, `GRAPHMEM_PASSWORD`, the embedded server; never the command line), and what
 goes where: answers to stdout, everything else to stderr, so that `--json` leaves JSON and nothing else on stdout.
+Invariant: the embedded server's own password goes to no other server.
 """
 
 import json
+import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +18,7 @@ from typing import Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from graphmem.errors import ServerUnreachableError
+from graphmem.errors import InvalidValueError, ServerUnreachableError
 from graphmem.graph import Graph, open_connection
 from graphmem.inspect import paste
 from graphmem.llm.tokens import WhenUsed
@@ -34,6 +38,7 @@ class Reach:
     database: str | None
     password_file: Path | None
     home: Path | None
+    home_named: bool
     trace: bool
     show_cypher: bool
 
@@ -44,9 +49,7 @@ class Reach:
 
     def connection(self, *, timeout_seconds: float = 30.0) -> Connection:
         """A connection; the schema is not looked at."""
-        uri, user, password = self.uri, self.user, self._password()
-        if uri is None and self.home is not None:
-            uri, user, password = self._of_home()
+        uri, user, password = self._login()
         trace = _say_trace if self.trace else None
         show = (lambda query, p: say(paste(query, p))) if self.show_cypher else None
         return open_connection(
@@ -63,18 +66,39 @@ class Reach:
             raise
         return Graph(Context(connection=connection, tokenizer=WhenUsed()))
 
-    def _password(self) -> str | None:
+    def _login(self) -> tuple[str, str | None, str]:
+        given = self._given_password()
+        if self.uri is not None and given is not None:
+            return self.uri, self.user, given
+        found = embedded_server(self.home) if self.uri is None else _found(self.home)
+        if found is not None and self.uri in (None, found.uri):
+            return (found.uri, found.user, found.password) if given is None else (found.uri, self.user, given)
+        uri = str(self.uri)
+        open_connection(uri, password="").close()  # what is no URI is said to be none first; nothing is sent
+        raise InvalidValueError(f"no password for {uri}: give --password-file FILE, or set GRAPHMEM_PASSWORD.")
+
+    def _given_password(self) -> str | None:
         if self.password_file is not None:
             return self.password_file.read_text(encoding="utf-8").rstrip("\r\n")
-        found = None if self.uri is None else _found(self.home)
-        return found.password if found is not None and found.uri == self.uri else None
+        return None if self.home_named else os.environ.get("GRAPHMEM_PASSWORD")
 
-    def _of_home(self) -> tuple[str, str, str]:
-        found = _found(self.home)
-        if found is None:
-            command = f"graphmem up --home {self.home}"
-            raise ServerUnreachableError(f"no server: the one of {self.home} is not up.", command=command)
-        return found.uri, found.user, found.password
+
+def embedded_server(home: Path | None) -> Any:
+    """The embedded server that is up.
+
+    Raises:
+        ServerUnreachableError: it is not.
+    """
+    found = _found(home)
+    if found is None:
+        if home is not None:
+            command = f"graphmem up --home {shlex.quote(str(home))}"
+            raise ServerUnreachableError(f"no server: the one of {home} is not up.", command=command)
+        raise ServerUnreachableError(
+            "no server: the embedded one is not up, and neither --uri nor GRAPHMEM_URI names another.",
+            command="graphmem up",
+        )
+    return found
 
 
 def _found(home: Path | None) -> Any:
@@ -102,9 +126,17 @@ def json_option(command: Command) -> Command:
 
 def space_option(command: Command) -> Command:
     """`--space`, which has no default: a read of no space cannot be written."""
-    return click.option(
-        "--space", required=True, envvar="GRAPHMEM_SPACE", show_envvar=True, help="The space (tenant) to look into."
-    )(command)
+    return _space_option(required=True)(command)
+
+
+def optional_space_option(command: Command) -> Command:
+    """`--space`, for a command that can do without."""
+    return _space_option(required=False)(command)
+
+
+def _space_option(*, required: bool) -> Callable[[Command], Command]:
+    about = "The space (tenant) to look into."
+    return click.option("--space", required=required, envvar="GRAPHMEM_SPACE", show_envvar=True, help=about)
 
 
 def limit_option(default: int) -> Callable[[Command], Command]:
@@ -128,7 +160,7 @@ def connection_options(command: Command) -> Command:
         click.option(
             "--password-file",
             type=file,
-            help="A file with the password; else GRAPHMEM_PASSWORD, else the embedded server's.",
+            help="A file with the password. Without it GRAPHMEM_PASSWORD, then, for the embedded server, its own.",
         ),
         home_option,
         click.option("--trace", is_flag=True, help="Query names, rows and milliseconds to stderr."),
@@ -151,9 +183,13 @@ def connection_options(command: Command) -> Command:
 
 
 def _chosen(values: dict[str, Any]) -> dict[str, Any]:
-    """`--home` on the command line is meant, whatever GRAPHMEM_URI says; with `--uri` beside it nobody knows."""
+    """`--home` on the command line is meant, whatever GRAPHMEM_URI says; with `--uri` beside it nobody knows.
+
+    GRAPHMEM_PASSWORD is then the other server's.
+    """
     source = click.get_current_context().get_parameter_source
-    if source("home") is ParameterSource.COMMANDLINE:
+    values["home_named"] = source("home") is ParameterSource.COMMANDLINE
+    if values["home_named"]:
         if source("uri") is ParameterSource.COMMANDLINE:
             raise click.UsageError("--uri and --home name two servers; give one of them")
         values["uri"] = None
@@ -163,6 +199,24 @@ def _chosen(values: dict[str, Any]) -> dict[str, Any]:
 def say(text: str) -> None:
     """A line beside the answer, to stderr."""
     click.echo(visible(text, newlines=True), err=True)
+
+
+def typed(command: str) -> str:
+    """A command as it can be typed here: with the path of this program, where it is not on the PATH."""
+    name, _, rest = command.partition(" ")
+    program = Path(sys.argv[0])
+    if name != "graphmem" or program.name != name or shutil.which(name) is not None:
+        return command
+    return f"{shlex.quote(str(program))} {rest}"
+
+
+def path_hint() -> str | None:
+    """What to do first where `graphmem` cannot be typed as it stands."""
+    program, activate = typed("graphmem ").rstrip(), Path(sys.argv[0]).parent / "activate"
+    if program == "graphmem":
+        return None
+    first = f"source {shlex.quote(str(activate))}" if activate.is_file() else f"alias graphmem={program}"
+    return f"`graphmem` is not on your PATH. First: {first}"
 
 
 def print_json(value: object) -> None:

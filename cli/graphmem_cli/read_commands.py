@@ -3,6 +3,7 @@
 Each calls one function of `graphmem.inspect` (status: of the task itself, as an agent would) and prints the answer.
 """
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -10,7 +11,7 @@ from typing import Any, Final
 import click
 
 from graphmem import inspect
-from graphmem.errors import NoOpenRequestError
+from graphmem.errors import NoOpenRequestError, NotFoundError
 from graphmem.graph import Graph
 from graphmem.vocabulary import Json, json_text
 from graphmem_cli.options import (
@@ -19,13 +20,24 @@ from graphmem_cli.options import (
     connection_options,
     json_option,
     limit_option,
+    optional_space_option,
     print_json,
     print_table,
     say,
     space_option,
+    typed,
 )
-from graphmem_cli.sheets import change_words, disclosure_lines, result_words, show_lines, why_lines
-from graphmem_cli.tables import visible
+from graphmem_cli.sheets import (
+    change_words,
+    disclosure_lines,
+    first_evidence,
+    query_lines,
+    record_lines,
+    result_words,
+    show_lines,
+    why_lines,
+)
+from graphmem_cli.tables import page_width, table, terminal_width, visible, width
 
 
 def _read(command: Command) -> Command:
@@ -34,6 +46,8 @@ def _read(command: Command) -> Command:
 
 
 _task = click.argument("task")
+
+_SPACES: Final = 20
 
 
 @contextmanager
@@ -63,13 +77,25 @@ def _answer(
 
 @click.command()
 @limit_option(1_000)
-@_read
-def tasks(reach: Reach, space: str, limit: int, as_json: bool) -> None:
-    """The tasks of a space."""
+@optional_space_option
+@connection_options
+@json_option
+def tasks(reach: Reach, space: str | None, limit: int, as_json: bool) -> None:
+    """The tasks of a space. Without --space: an error that names the spaces there are."""
     with _open(reach) as graph:
+        if space is None:
+            raise click.UsageError(_spaces_to_choose(graph))
         rows = _limited(inspect.tasks(graph.connection, space, limit=limit + 1), limit, newest=False)
     headers = ("TASK", "OPEN", "WAITS", "REQUESTS", "STEPS", "NODES", "LAST REQUEST")
     _answer(rows, as_json, headers, _task_cells, f"space {space} has no task yet; task.request(text) makes one")
+
+
+def _spaces_to_choose(graph: Graph) -> str:
+    found = [line.space for line in inspect.spaces(graph.connection, limit=_SPACES + 1)]
+    if not found:
+        return "Missing option '--space'. There is no space yet: the first request of a task makes one."
+    more = ", … (`graphmem cypher spaces` lists all)" if len(found) > _SPACES else ""
+    return f"Missing option '--space'. There is {', '.join(found[:_SPACES])}{more}"
 
 
 def _task_cells(line: inspect.TaskLine) -> Sequence[object]:
@@ -108,12 +134,15 @@ def status(reach: Reach, space: str, task: str, as_json: bool) -> None:
         except NoOpenRequestError as error:
             error.command = f"graphmem requests {task} --space {space}"
             raise
+        except NotFoundError as error:
+            error.command = f"graphmem tasks --space {space}"
+            raise
     if as_json:
         print_json(found.to_dict())
         return
     click.echo(visible(found.text(), newlines=True))
-    about = "" if found.tokenizer.exact else ", an estimate"
-    say(f"request {found.request}, version {found.version}: {found.tokens:,} tokens ({found.tokenizer.name}{about})")
+    by = found.tokenizer.name if found.tokenizer.exact else "an estimate"
+    say(f"request {found.request}, version {found.version}: {found.tokens:,} tokens ({by})")
     if found.pending is not None:
         say(f"step {found.pending.step} waits for results: {', '.join(call.id for call in found.pending.calls)}")
 
@@ -218,13 +247,22 @@ def _log_cells(line: inspect.LogLine) -> Sequence[object]:
 )
 @_read
 def why(reach: Reach, space: str, task: str, id: str, depth: int, as_json: bool) -> None:
-    """What a state rests on, down to the raw results."""
+    """What a state rests on, down to the raw results.
+
+    Below a state stands what it derives from, follows, supersedes or supports; `<supports` marks a state that declared
+    that it supports the one above. [knowledge, r6 s50]: of request 6, as step 50 left it. Of a raw result the lines are
+    shown that share words with the state above it.
+    """
     with _open(reach) as graph:
         found = inspect.why(graph.connection, space, task, id, depth=depth)
     if as_json:
         print_json(found.to_dict())
     else:
-        _echo(why_lines(found))
+        _echo(why_lines(found, columns=page_width()))
+        raw = first_evidence(found)
+        if raw is not None:
+            command = f"graphmem show {shlex.quote(task)} {raw} --space {shlex.quote(space)}"
+            click.echo(f"\nA raw result in full: {typed(command)}")
 
 
 @click.command()
@@ -252,11 +290,20 @@ def cypher(reach: Reach, name: str | None, given: tuple[str, ...], space: str | 
     if as_json:
         print_json([dict(zip(found.columns, row, strict=True)) for row in found.rows])
     elif found.rows:
-        print_table(
-            [column.upper() for column in found.columns], [[_plain_cell(cell) for cell in row] for row in found.rows]
-        )
+        _print_rows(found)
     else:
         say("no rows")
+
+
+def _print_rows(found: inspect.Table) -> None:
+    """A table where it fits, else each row as a record: nothing is cut."""
+    headers = [column.upper() for column in found.columns]
+    lines = list(table(headers, [[_plain_cell(cell) for cell in row] for row in found.rows], columns=None))
+    columns = terminal_width()
+    if columns is None or all(width(line) <= columns for line in lines):
+        _echo(iter(lines))
+    else:
+        _echo(record_lines(found.columns, found.rows, width=columns))
 
 
 def _plain_cell(cell: Json) -> object:
@@ -264,11 +311,11 @@ def _plain_cell(cell: Json) -> object:
 
 
 def _list_queries(as_json: bool) -> None:
-    def cells(query: inspect.Named) -> Sequence[object]:
-        keys = (f"[{key}]" if key in query.optional else key for key in query.params)
-        return query.name, " ".join(keys), query.summary
-
-    _answer(inspect.named_queries(), as_json, ("NAME", "PARAMETERS", "WHAT IT TELLS"), cells, "")
+    found = inspect.named_queries()
+    if as_json:
+        print_json([about.to_dict() for about in found])
+    else:
+        _echo(query_lines(found, columns=page_width()))
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -1,23 +1,29 @@
-"""Commands that start, stop and prepare: up, down, server, init, demo, browser.
+"""Commands that start, stop and prepare: up, down, server, init, demo.
 
 The embedded server's packages are imported when a command runs, so that `graphmem --help` needs none of them.
 """
 
-import os
-import sys
-import threading
-import webbrowser
-from contextlib import suppress
+import shlex
 from pathlib import Path
 from typing import Final
 
 import click
 from click.core import ParameterSource
 
-from graphmem.errors import ServerUnreachableError
 from graphmem.graph import Graph, initialize
 from graphmem.store import init as apply_schema
-from graphmem_cli.options import Reach, connection_options, home_option, json_option, print_json, print_table, say
+from graphmem_cli.browser_command import browser
+from graphmem_cli.options import (
+    Reach,
+    connection_options,
+    home_option,
+    json_option,
+    path_hint,
+    print_json,
+    print_table,
+    say,
+    typed,
+)
 
 _DEMO_SPACE: Final = "demo"
 
@@ -33,6 +39,7 @@ def up(home: Path | None, as_json: bool) -> None:
     from graphmem import server
 
     found = server.up(home, progress=say)
+    say("preparing the database")
     version = initialize(found.uri, found.user, found.password)
     if as_json:
         print_json({**found.to_dict(), "schema": version})
@@ -41,8 +48,9 @@ def up(home: Path | None, as_json: bool) -> None:
         ("SERVER", found.uri), (("BROWSER", found.browser), ("HOME", found.home), ("SCHEMA", f"version {version}"))
     )
     named = click.get_current_context().get_parameter_source("home") is ParameterSource.COMMANDLINE
-    where = f" --home {found.home}" if named else ""
+    where = f" --home {shlex.quote(str(found.home))}" if named else ""
     say(f"Next: graphmem demo{where}, or graphmem browser{where}. `graphmem down{where}` stops the server.")
+    _say_path_hint()
 
 
 @click.command()
@@ -52,6 +60,8 @@ def down(home: Path | None, as_json: bool) -> None:
     """Stop the embedded server, and wait until it is gone."""
     from graphmem import server
 
+    if server.status(home).state != "stopped":
+        say("stopping …")
     stopped = server.down(home)
     if as_json:
         print_json({"stopped": stopped})
@@ -82,7 +92,8 @@ def server_status(home: Path | None, as_json: bool) -> None:
         rows += [("JAVA", found.java), ("PROCESS", str(found.server.pid)), ("UP FOR", up_for)]
     print_table(("STATE", found.state), rows)
     if found.state == "stopped":
-        say("try: graphmem up")
+        where = "" if home is None else f" --home {shlex.quote(str(home))}"
+        say(f"try: {typed(f'graphmem up{where}')}")
 
 
 @server.command("logs")
@@ -136,6 +147,17 @@ def demo(reach: Reach, space: str, as_json: bool) -> None:
 
     with _prepared(reach) as graph:
         story.run(graph, space, write=click.echo, as_json=as_json)
+    if as_json:
+        return
+    if reach.embedded:
+        say("\nTo start over: `graphmem down`, then remove the folder that `graphmem server status` names.")
+    _say_path_hint()
+
+
+def _say_path_hint() -> None:
+    hint = path_hint()
+    if hint is not None:
+        say(hint)
 
 
 def _prepared(reach: Reach) -> Graph:
@@ -151,61 +173,6 @@ def _prepared(reach: Reach) -> Graph:
     finally:
         connection.close()
     return reach.graph()
-
-
-@click.command()
-@click.option("--query", help="For the editor; by default the live graph of the task, else all tasks.")
-@click.option("--space", envvar="GRAPHMEM_SPACE", show_envvar=True, help="The space that the guide speaks of.")
-@click.option("--task", help="The task that the guide speaks of.")
-@click.option("--open/--no-open", "opens", default=True, help="Open the link here, or only print it.")
-@home_option
-@json_option
-def browser(
-    query: str | None, space: str | None, task: str | None, opens: bool, home: Path | None, as_json: bool
-) -> None:
-    """Neo4j Browser by one link that arrives signed in.
-
-    The link works once and for ten minutes. Guide and colours are served until Ctrl-C; Browser then stays connected.
-    With GRAPHMEM_URI it is the plain link of that server's Browser, which asks for the password.
-    """
-    from graphmem import server as room
-    from graphmem.inspect.browser import BrowserPages, other_browser
-    from graphmem.inspect.pages import first_query
-
-    uri = os.environ.get("GRAPHMEM_URI")
-    if uri is not None and home is None:
-        other = other_browser(uri, query or first_query(space, task))
-        if other.link is None:
-            raise ServerUnreachableError(other.notice)
-        if as_json:
-            print_json({"link": other.link, "hint": other.notice})
-            return
-        click.echo(other.link)
-        say(other.notice)
-        return
-    found = room.find(home)
-    if found is None:
-        raise ServerUnreachableError("no server: the embedded one is not up.", command="graphmem up")
-    with BrowserPages.of(found, query=query, space=space, task=task) as pages:
-        if as_json:
-            print_json({"link": pages.link, "hint": pages.paste_hint})
-        else:
-            click.echo(pages.link)
-            say(pages.paste_hint)
-        if opens and _has_desktop():
-            webbrowser.open(pages.link)
-        say("Ctrl-C ends the pages of guide and colours.")
-        _wait_for_interrupt()
-
-
-def _has_desktop() -> bool:
-    """Whether a browser would open in a window; without one, Python would start a text browser in this terminal."""
-    return sys.platform in ("darwin", "win32") or any(os.environ.get(n) for n in ("DISPLAY", "WAYLAND_DISPLAY"))
-
-
-def _wait_for_interrupt() -> None:
-    with suppress(KeyboardInterrupt):
-        threading.Event().wait()
 
 
 commands: Final[tuple[click.Command, ...]] = (up, demo, browser, down, server, init)

@@ -6,6 +6,7 @@ one line, wide characters counted as two.
 """
 
 import os
+import re
 import shutil
 import sys
 import unicodedata
@@ -15,6 +16,9 @@ from typing import Final
 GAP: Final = "  "
 
 _NARROWEST: Final = 8
+_NARROWEST_TEXT: Final = 24
+_PAGE: Final = 120
+_BREAK: Final = re.compile(r"(?= )|(?<=,)(?=[^\d ])")
 _JOINER: Final = "\u200d"
 
 
@@ -46,17 +50,23 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
+def page_width() -> int:
+    """The columns of the terminal, or as many as a page has where the output goes to a file or a pipe."""
+    return terminal_width() or _PAGE
+
+
 def cut(text: str, columns: int) -> str:
     """The text, or as much of it as fits with an ellipsis."""
-    if width(text) <= columns:
-        return text
-    kept, used = [], 1
-    for character in text:
+    return text if width(text) <= columns else _fitting(text, columns - 1) + "…"
+
+
+def _fitting(text: str, columns: int) -> str:
+    used = 0
+    for i, character in enumerate(text):
         used += _columns(character)
         if used > columns:
-            break
-        kept.append(character)
-    return "".join(kept) + "…"
+            return text[:i]
+    return text
 
 
 def terminal_width() -> int | None:
@@ -64,6 +74,30 @@ def terminal_width() -> int | None:
     if "COLUMNS" in os.environ or sys.stdout.isatty():
         return shutil.get_terminal_size().columns
     return None
+
+
+def wrapped(text: str, *, columns: int, first: str = "", rest: str = "") -> Iterator[str]:
+    """The text in lines that fit, broken at blanks and commas where it has any, the first one and the others indented.
+
+    An indent that leaves no room is cut on its left.
+    """
+    line, prefix, is_empty = _indent(first, columns), _indent(rest, columns), True
+    for part in _BREAK.split(visible(text)):
+        if width(line) + width(part) > columns:
+            if not is_empty:
+                yield line.rstrip()
+                line, part = prefix, part.lstrip(" ")
+            while width(line) + width(part) > columns:
+                head = _fitting(part, columns - width(line)) or part[:1]
+                yield line + head
+                line, part = prefix, part[len(head) :]
+        line, is_empty = line + part, False
+    yield line.rstrip()
+
+
+def _indent(indent: str, columns: int) -> str:
+    room = max(0, columns - _NARROWEST_TEXT)
+    return indent if len(indent) <= room else f"…{indent[len(indent) - room + 1 :]}"
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, columns: int | None) -> Iterator[str]:

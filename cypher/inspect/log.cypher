@@ -1,7 +1,7 @@
 // The ledger of a task, one row a step, oldest first; the newest ones where there are more than the limit.
 // mode: read
 // params: space, task, request, first, last, limit
-// returns: number, kind, author, request, calls, added, updated, removed, rejected, refused, disclosed, message, node, merged, of_step, version
+// returns: number, kind, author, request, calls, added, updated, removed, rejected, refused, disclosed, message, node, merged, of_step, answered, version
 // why: the steps of a request lie between its opening and its finish, so one request costs no more than its own steps.
 MATCH (t:Task {key: $p.space + '/' + $p.task})
 OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString($p.request)})
@@ -16,7 +16,8 @@ CALL (t, low, high) {
   WITH s ORDER BY s.task DESC, s.number DESC LIMIT coalesce($p.limit, 200)
   RETURN s
 }
+OPTIONAL MATCH (a:Step {key: s.task + '/step:' + toString(s.of_step)})
 RETURN s.number AS number, s.kind AS kind, s.author AS author, s.request AS request, s.calls AS calls, s.added AS added,
   s.updated AS updated, s.removed AS removed, s.rejected AS rejected, s.refused AS refused, s.disclosed AS disclosed,
-  left(s.message, 400) AS message, s.visited AS node, s.merged AS merged, s.of_step AS of_step, s.version AS version
+  left(s.message, 400) AS message, s.visited AS node, s.merged AS merged, s.of_step AS of_step, a.calls AS answered, s.version AS version
 ORDER BY number

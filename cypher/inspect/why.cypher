@@ -1,7 +1,7 @@
 // What a state rests on, one level down: the present version of it, its refs, the raw evidence among them, and the states that support it.
 // mode: read
 // params: space, task, id, lineages
-// returns: lineage, id, kind, summary, request, from_step, to_step, in_view, given_step, refs, supporters
+// returns: lineage, id, kind, summary, value, request, from_step, to_step, in_view, given_step, refs, supporters
 // why: a ref points at the first version of a lineage and counts for its present one, so the next level is a seek on the lineage, not an arrow: `graphmem why` asks level by level with `lineages`.
 // why: "a supports b" stands on a (B.3: from the declaring state to its target); what b rests on is then found against the arrow.
 MATCH (t:Task {key: $p.space + '/' + $p.task})
@@ -40,7 +40,7 @@ CALL (outs) {
   OPTIONAL MATCH (s:Step {key: o.node.task + '/step:' + toString(o.node.from_step)})
   WITH o, s ORDER BY o.raw, o.node.from_step, o.node.id
   RETURN collect(CASE WHEN o.raw
-    THEN {relation: o.relation, id: o.node.id, tool: o.node.tool, arguments: o.node.arguments, content: left(o.node.content, 2000),
+    THEN {relation: o.relation, id: o.node.id, tool: o.node.tool, arguments: o.node.arguments, content: left(o.node.content, 10000),
       characters: size(o.node.content), step: o.node.from_step, request: s.request}
     ELSE {relation: o.relation, id: o.node.id, lineage: o.node.lineage} END) AS refs
 }
@@ -57,5 +57,5 @@ CALL (t, givers) {
   WITH l ORDER BY l.from_step, l.id LIMIT 50
   RETURN collect({id: l.id, lineage: l.lineage}) AS supporters
 }
-RETURN lineage, v.id AS id, toLower([l IN labels(v) WHERE NOT l IN ['State', 'Live']][0]) AS kind, v.summary AS summary, v.request AS request,
-  v.from_step AS from_step, v.to_step AS to_step, v:Live AS in_view, CASE WHEN size(refs) > 0 THEN g.from_step END AS given_step, refs, supporters
+RETURN lineage, v.id AS id, toLower([l IN labels(v) WHERE NOT l IN ['State', 'Live']][0]) AS kind, v.summary AS summary, v.value AS value,
+  v.request AS request, v.from_step AS from_step, v.to_step AS to_step, v:Live AS in_view, CASE WHEN size(refs) > 0 THEN g.from_step END AS given_step, refs, supporters

@@ -1,6 +1,6 @@
 // Takes the results of the pending calls: grows the tree by one node, or merges into its identical child, and keeps the raw results.
 // mode: write
-// params: space, task, op, step, p_b, attempt, author, node, hash, name, results, call_ids
+// params: space, task, op, step, calls_hash, p_b, attempt, author, node, hash, name, results, call_ids
 // returns: verdict, version, number, hash, merged, stored
 // why: guarded by `pending_step` alone: the tools really ran, whatever moved the version meanwhile.
 // why: the key is the hash of the parent's key and the content, so that an identical child is a plain MERGE (MAGE, Algorithm 1, lines 5-12).
@@ -9,7 +9,7 @@ SET t.lock = $p.op
 WITH t
 OPTIONAL MATCH (k:Step {attempt: $p.attempt}) USING INDEX k:Step(attempt)
 WITH t, k, t.next_step AS n, CASE WHEN k.abandoned_step IS NOT NULL THEN 'abandoned' WHEN k IS NOT NULL THEN 'replay'
-    WHEN coalesce(t.pending_step, 0) <> $p.step THEN 'not pending' WHEN t.p_b <> $p.p_b THEN 'moved' ELSE 'ok' END AS verdict
+    WHEN coalesce(t.pending_step, 0) <> $p.step THEN 'not pending' WHEN t.pending_hash <> $p.calls_hash OR t.p_b <> $p.p_b THEN 'other calls' ELSE 'ok' END AS verdict
 CALL (t, verdict, n) {
   WITH t, n WHERE verdict = 'ok'
   MATCH (parent:TraceNode {key: t.p_b}) USING INDEX parent:TraceNode(key)
@@ -20,7 +20,7 @@ CALL (t, verdict, n) {
   SET x:OnPath
   WITH t, n, x, coalesce(x.fresh = n, false) AS fresh
   SET t.p_b = x.key, t.next_node = t.next_node + CASE WHEN fresh THEN 1 ELSE 0 END, t.next_step = n + 1, t.version = t.version + 1,
-    t.observed_step = n, t.pending_step = null
+    t.observed_step = n, t.pending_step = null, t.pending_hash = null
   CREATE (:Step {key: t.key + '/step:' + toString(n), space: t.space, task: t.key, number: n, name: toString(n) + ' observe',
     kind: 'observe', author: $p.author, attempt: $p.attempt, request: t.open, of_step: $p.step, node: x.key, visited: x.number,
     merged: NOT fresh, call_ids: $p.call_ids, version: t.version, p_b: t.p_b, p_t: t.p_t, boundary: t.boundary})

@@ -1,6 +1,6 @@
 // Commits one validated output: the delta, disclosures, the decision; a message finishes the request and compresses its tail.
 // mode: write
-// params: space, task, request, op, version, attempt, kind, author, output, repairs, refused, calls, message, added, updated, removed, rejected, disclosed, fold, usage, unseen, ends, rows, state_refs, raw_refs, finish, summary_key, summary_name
+// params: space, task, request, op, version, attempt, kind, author, output, repairs, refused, calls, calls_hash, message, added, updated, removed, rejected, disclosed, fold, usage, unseen, ends, rows, state_refs, raw_refs, finish, summary_key, summary_name
 // returns: verdict, number, version, p_b, ended, created, linked, step
 // why: the lock comes before the check, the attempt key before the version; everything after `ok` reads what this statement wrote.
 // why: `unseen` are ids of adds that a folded index may hide; when one is in view the verdict is `taken` and nothing is written.
@@ -79,9 +79,9 @@ CALL (t, ok, n, covering) {
   WITH t, n, covering WHERE ok
   SET t.next_step = n + 1, t.version = t.version + 1, t.last_step = n,
     t.observed_step = CASE WHEN $p.kind = 'refused' THEN t.observed_step END,
-    t.pending_step = CASE WHEN $p.calls IS NOT NULL THEN n END, t.open = CASE WHEN $p.finish THEN null ELSE t.open END
+    t.pending_step = CASE WHEN $p.calls IS NOT NULL THEN n END, t.pending_hash = $p.calls_hash, t.open = CASE WHEN $p.finish THEN null ELSE t.open END
   CREATE (:Step {key: t.key + '/step:' + toString(n), space: t.space, task: t.key, number: n, name: toString(n) + ' ' + $p.kind,
-    kind: $p.kind, author: $p.author, attempt: $p.attempt, request: $p.request, output: $p.output, repairs: $p.repairs,
+    kind: $p.kind, author: $p.author, attempt: $p.attempt, op: $p.op, request: $p.request, output: $p.output, repairs: $p.repairs,
     refused: $p.refused, calls: $p.calls, message: $p.message, added: $p.added, updated: $p.updated, removed: $p.removed,
     rejected: $p.rejected, disclosed: $p.disclosed, fold: $p.fold, usage: $p.usage, version: t.version, p_b: t.p_b, p_t: t.p_t,
     boundary: t.boundary, scope: CASE WHEN $p.disclosed IS NOT NULL THEN t.key + '#' + toString($p.request) END,
@@ -93,4 +93,4 @@ CALL (t, ok, n) {
   SET r.finished_step = n
 }
 RETURN verdict, n AS number, t.version AS version, t.p_b AS p_b, ended, created, linked,
-  k {.number, .version, .kind, .added, .updated, .removed, .rejected, .disclosed, .calls, .message, .repairs, .refused, .p_b} AS step
+  k {.op, .number, .version, .kind, .added, .updated, .removed, .rejected, .disclosed, .calls, .message, .repairs, .refused, .p_b} AS step

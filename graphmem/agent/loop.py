@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from graphmem.agent.prompts import system_message
 from graphmem.agent.tools import Tool, call
-from graphmem.errors import RequestOpenError, StepLimitError
+from graphmem.errors import RequestOpenError, StaleStatusError, StepLimitError
 from graphmem.llm.chat import ChatModel, Message
 from graphmem.state.values import StepResult, ToolCall, ToolResult
 from graphmem.task import Request, Status, Task
@@ -44,6 +44,7 @@ def run(
 
     Raises:
         RequestOpenError: a request with another text is open.
+        StaleStatusError: another worker goes on with the same request.
         StepLimitError: no message in `max_steps` invocations.
     """
     named = tools if isinstance(tools, Mapping) else {tool.name: tool for tool in tools}
@@ -54,6 +55,10 @@ def run(
         status = request.status()
         completion = model.complete([system, Message("user", status.text())])
         result = request.step(status, completion.text, usage=completion.usage)
+        if result.replayed:
+            raise StaleStatusError(
+                f"{request!r}: another worker took this very step and runs its calls; leave it to it"
+            )
         results = tuple(ToolResult(call_id=wanted.id, content=call(named, wanted)) for wanted in result.calls)
         observed = request.observe(result, results) if results else ()
         if on_step is not None:
@@ -73,11 +78,10 @@ def _request(task: Task, text: str | None) -> Request:
         return task.open_request()
     try:
         return task.request(text)
-    except RequestOpenError:
-        request = task.open_request()
-        if request.text != text:
+    except RequestOpenError as error:
+        if not error.is_same:
             raise
-        return request
+        return task.open_request()
 
 
 def _answer_pending(request: Request, recover: Callable[[ToolCall], ToolResult] | None) -> None:

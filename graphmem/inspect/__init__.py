@@ -8,7 +8,7 @@ from graphmem.inspect.audits import audit, audit_names
 from graphmem.inspect.disclosure import disclose
 from graphmem.inspect.doctor import Check, examine
 from graphmem.inspect.named import named_queries, paste, run_named
-from graphmem.inspect.reads import log, requests, show, states, tasks
+from graphmem.inspect.reads import log, requests, require_space, require_task, show, spaces, states, tasks
 from graphmem.inspect.reasons import why
 from graphmem.inspect.values import (
     Disclosure,
@@ -22,6 +22,7 @@ from graphmem.inspect.values import (
     RequestLine,
     ShownRef,
     ShownVersion,
+    SpaceLine,
     StateLine,
     Table,
     TaskLine,
@@ -40,6 +41,7 @@ __all__ = [
     "RequestLine",
     "ShownRef",
     "ShownVersion",
+    "SpaceLine",
     "StateLine",
     "Table",
     "TaskLine",
@@ -51,8 +53,11 @@ __all__ = [
     "named_queries",
     "paste",
     "requests",
+    "require_space",
+    "require_task",
     "run_named",
     "show",
+    "spaces",
     "states",
     "tasks",
     "why",

@@ -25,13 +25,17 @@ def audit_names() -> tuple[str, ...]:
 def audit(
     reader: Reader, space: str | None = None, *, limit: int = 100, progress: Callable[[str], None] | None = None
 ) -> tuple[Finding, ...]:
-    """What breaks a rule, in one space or in all; at most `limit` findings of each audit. None is as it should be."""
+    """What breaks a rule, in one space or in all; at most `limit` findings of each audit. None is as it should be.
+
+    `progress` takes a sentence before each audit.
+    """
     if space is not None:
         check_name("space", space)
     findings: list[Finding] = []
-    for name in audit_names():
+    names = audit_names()
+    for number, name in enumerate(names, start=1):
         if progress is not None:
-            progress(name)
+            progress(f"auditing {number} of {len(names)}: {name}")
         found = _run(reader, name, space, limit)
         if found:
             time.sleep(_AGAIN_SECONDS)

@@ -93,11 +93,7 @@ class BrowserPages:
         try:
             self._server = _PageServer((_LOOPBACK, self.port), Handler)
         except OSError as taken:
-            raise StartError(
-                f"Port {self.port}, from which Browser reads its guide and colours, is taken ({taken.strerror}). "
-                "End the other `graphmem browser`, or restart the server: it then chooses a free one.",
-                command="graphmem down && graphmem up",
-            ) from taken
+            raise _port_taken(self.port, taken) from taken
         self.port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), daemon=True).start()
         return self
@@ -122,6 +118,11 @@ class BrowserPages:
         return _link(f"{self.http_uri}/browser/", self.server_uri, self.query, hook)
 
     @property
+    def short_link(self) -> str:
+        """Leads to `link` until that was used or is too old; the same secret, and short enough to be copied."""
+        return f"{self.address}{self.login.path}"
+
+    @property
     def paste_hint(self) -> str:
         """How to sign in without the link. Names the password's place, never the password."""
         where = f"the content of {self.password_file}" if self.password_file else "the server's password"
@@ -137,6 +138,9 @@ class BrowserPages:
                 return HTTPStatus.OK, _TEXT, style()
             case "GET", "/guide.html":
                 return HTTPStatus.OK, _HTML, guide(self.address, self.space, self.task)
+            case "GET", _ if path == login.path:
+                login.check_unused()
+                return HTTPStatus.FOUND, _HTML, self.link
             case "GET", _ if path == f"{login.path}/discovery.json":
                 return HTTPStatus.OK, _JSON, json.dumps(login.discovery(self.address, self.server_uri))
             case "GET", _ if path == f"{login.path}/auth":
@@ -186,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, kind, body)
 
     def _send(self, status: HTTPStatus, kind: str, body: str) -> None:
-        moved = status is HTTPStatus.SEE_OTHER
+        moved = status in (HTTPStatus.FOUND, HTTPStatus.SEE_OTHER)
         content = b"" if moved else body.encode()
         self.send_response_only(status)
         headers = {
@@ -235,6 +239,30 @@ def other_browser(server_uri: str, text: str, *, http_port: int = 7474, timeout_
     return OtherBrowser(
         link=None, notice=f"No Neo4j answers at http://{host}:{http_port}; open Browser where {uri} has it. {notice}"
     )
+
+
+def _port_taken(port: int, error: OSError) -> StartError:
+    if _serves_pages(port):
+        return StartError(
+            f"Another `graphmem browser` serves the pages from port {port}: use it, or end it with Ctrl-C."
+        )
+    return StartError(
+        f"Port {port}, from which Browser reads its guide and colours, is taken ({error.strerror}). "
+        "Restart the server: it then chooses a free one.",
+        command="graphmem down && graphmem up",
+    )
+
+
+def _serves_pages(port: int) -> bool:
+    """Whether it is our pages that are served from this port."""
+    connection = http.client.HTTPConnection(_LOOPBACK, port, timeout=2.0)
+    try:
+        connection.request("GET", "/live.grass")
+        return connection.getresponse().read(len(style().encode()) + 1) == style().encode()
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 def _is_neo4j(host: str, port: int, timeout_seconds: float) -> bool:

@@ -5,6 +5,7 @@ Invariant: each check that failed says what to do about it.
 """
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Final, Literal
 
 from graphmem.errors import GraphmemError, ServerUnreachableError
 from graphmem.inspect.audits import audit, audit_names
+from graphmem.inspect.reads import tasks
 from graphmem.inspect.values import Finding
 from graphmem.state.values import Value
 from graphmem.store import Connection, query, schema_version
@@ -47,12 +49,16 @@ def examine(
     """
     if embedded:
         yield _java()
-        yield _embedded(home)
+        up = _embedded(home)
+        yield up
+        if up.verdict == "wrong":
+            yield _skipped("the server is not up", "schema, indexes, audit")
+            return
     try:
         connection = connect()
     except GraphmemError as error:
         yield _wrong("server", error)
-        yield from _skipped("the server cannot be reached", "schema", "indexes", "audit")
+        yield _skipped("the server cannot be reached", "schema, indexes, audit")
         return
     try:
         yield from _database(connection, space, progress)
@@ -66,7 +72,7 @@ def _database(connection: Connection, space: str | None, progress: Callable[[str
     except GraphmemError as error:
         yield _wrong("server", error)
         why = "the server is down" if isinstance(error, ServerUnreachableError) else "the database cannot be read"
-        yield from _skipped(why, "schema", "indexes", "audit")
+        yield _skipped(why, "schema, indexes, audit")
         return
     yield Check(
         name="server", verdict="ok", what=f"Neo4j {found['server']} at {connection.uri}, database {connection.database}"
@@ -75,7 +81,7 @@ def _database(connection: Connection, space: str | None, progress: Callable[[str
         yield Check(name="schema", verdict="ok", what=f"version {schema_version(connection)}")
     except GraphmemError as error:
         yield _wrong("schema", error)
-        yield from _skipped("the schema is not the one of this graphmem", "indexes", "audit")
+        yield _skipped("the schema is not the one of this graphmem", "indexes, audit")
         return
     yield from _indexes(connection)
     yield _audit(connection, space, progress)
@@ -97,6 +103,7 @@ def _embedded(home: Path | None) -> Check:
         found = server.status(home)
     except GraphmemError as error:
         return _wrong("embedded server", error)
+    where = "" if home is None else f" --home {shlex.quote(str(home))}"
     if found.state == "running":
         return Check(name="embedded server", verdict="ok", what=f"running in {found.home}")
     if found.state == "unresponsive":
@@ -104,11 +111,10 @@ def _embedded(home: Path | None) -> Check:
             name="embedded server",
             verdict="wrong",
             what=f"its process runs in {found.home} but does not answer; its log is {found.log}",
-            command="graphmem server logs",
+            command=f"graphmem server logs{where}",
         )
-    return Check(
-        name="embedded server", verdict="wrong", what=f"not up (its folder is {found.home})", command="graphmem up"
-    )
+    what = f"not up (its folder is {found.home})"
+    return Check(name="embedded server", verdict="wrong", what=what, command=f"graphmem up{where}")
 
 
 def _indexes(connection: Connection) -> Iterator[Check]:
@@ -148,6 +154,8 @@ def _audit(connection: Connection, space: str | None, progress: Callable[[str], 
         findings = audit(connection, space, progress=progress)
     except GraphmemError as error:
         return _wrong("audit", error)
+    if not findings and space is not None and not tasks(connection, space, limit=1):
+        return _skipped(f"there is nothing in space {space}", "audit")
     if not findings:
         return Check(name="audit", verdict="ok", what=f"{len(audit_names())} audits of {where}, nothing found")
     first = findings[0].audit
@@ -165,6 +173,5 @@ def _wrong(name: str, error: GraphmemError) -> Check:
     return Check(name=name, verdict="wrong", what=str(error), command=error.command)
 
 
-def _skipped(why: str, *names: str) -> Iterator[Check]:
-    for name in names:
-        yield Check(name=name, verdict="skipped", what=why)
+def _skipped(why: str, name: str) -> Check:
+    return Check(name=name, verdict="skipped", what=why)

@@ -7,13 +7,15 @@ number. Invariant: only statements of the files run, and only in READ mode.
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from graphmem.errors import InvalidValueError
+from graphmem.inspect.reads import require_task
 from graphmem.inspect.values import Named, Reader, Table
 from graphmem.store import Query, query, query_names
-from graphmem.vocabulary import Json, value_fault
+from graphmem.vocabulary import Json, json_text, value_fault
 
 _OPTIONAL: Final = re.compile(r"\$p\.(\w+) IS NULL|coalesce\(\$p\.(\w+)")
 _ROOM: Final = "inspect"
@@ -75,9 +77,13 @@ def run_named(reader: Reader, name: str, params: Mapping[str, Json]) -> Table:
 
     Raises:
         InvalidValueError: there is no such query, or a parameter is missing, unknown or of the wrong type.
+        NotFoundError: there is no such task.
     """
     found = inspect_query(name)
-    rows = reader.read(found, parameters(found, params))
+    given = parameters(found, params)
+    rows = reader.read(found, given)
+    if not rows and {"space", "task"} <= set(given):
+        require_task(reader, str(given["space"]), str(given["task"]))
     return Table(
         columns=found.returns, rows=tuple(tuple(plain(row[column]) for column in found.returns) for row in rows)
     )
@@ -108,8 +114,17 @@ def parameters(found: Query, params: Mapping[str, Json]) -> dict[str, Json]:
         raise InvalidValueError(f"{about.name} has no parameter {', '.join(unknown)}; it takes {takes}")
     missing = [name for name in about.params if params.get(name) is None and name not in about.optional]
     if missing:
-        raise InvalidValueError(f"{about.name} needs {', '.join(missing)}: give -p {missing[0]}=…")
+        raise InvalidValueError(f"{about.name} needs {', '.join(missing)}.", command=_whole_line(about, params))
     return {name: _typed(name, params.get(name)) for name in about.params}
+
+
+def _whole_line(about: Named, params: Mapping[str, Json]) -> str:
+    """What to type: the parameters that were given, and in capitals those that are missing."""
+    wanted = [name for name in about.params if params.get(name) is not None or name not in about.optional]
+    given = {name: params[name] for name in wanted if params.get(name) is not None}
+    texts = {name: value if isinstance(value, str) else json_text(value) for name, value in given.items()}
+    pairs = (f"{name}={texts.get(name, name.upper())}" for name in wanted)
+    return shlex.join(["graphmem", "cypher", about.name, *(word for pair in pairs for word in ("-p", pair))])
 
 
 def _typed(name: str, value: Json) -> Json:

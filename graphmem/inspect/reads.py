@@ -10,12 +10,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphmem.errors import NotFoundError
-from graphmem.inspect.values import LogLine, RawResult, Reader, RequestLine, ShownRef, ShownVersion, StateLine, TaskLine
+from graphmem.inspect.values import (
+    LogLine,
+    RawResult,
+    Reader,
+    RequestLine,
+    ShownRef,
+    ShownVersion,
+    SpaceLine,
+    StateLine,
+    TaskLine,
+)
 from graphmem.state.values import Reason, ToolCall
 from graphmem.store import query
 from graphmem.vocabulary import Relation, StateKind, check_name
 
 Row = Mapping[str, Any]
+
+
+def spaces(reader: Reader, *, limit: int = 1_000) -> tuple[SpaceLine, ...]:
+    """The spaces that have a task, by name; the first `limit` of them."""
+    return tuple(SpaceLine(**row) for row in reader.read(query("inspect/spaces"), {"limit": limit}))
 
 
 def tasks(reader: Reader, space: str, *, limit: int = 1_000) -> tuple[TaskLine, ...]:
@@ -63,10 +78,7 @@ def show(reader: Reader, space: str, task: str, id: str, *, limit: int = 50) -> 
     rows = reader.read(query("inspect/show"), task_params(space, task, id=id, limit=limit))
     if not rows:
         require_task(reader, space, task)
-        raise NotFoundError(
-            f"{task} has no state or raw result {id!r}; the states in view are listed by `states`.",
-            command=f"graphmem states {task} --space {space}",
-        )
+        raise no_such_id(space, task, id)
     return tuple(_version(row) for row in rows)
 
 
@@ -113,6 +125,31 @@ def require_task(reader: Reader, space: str, task: str, *, request: int | None =
         )
 
 
+def require_space(reader: Reader, space: str) -> None:
+    """Raises: NotFoundError, when no task is in that space."""
+    if not tasks(reader, space, limit=1):
+        raise NotFoundError(f"there is nothing in space {space!r}.", command="graphmem cypher spaces")
+
+
+def no_such_id(space: str, task: str, id: str) -> NotFoundError:
+    """The error for an id that a task does not have, with the command that lists those it has."""
+    kind, _, number = id.partition(":")
+    where = f"{task} --space {space}"
+    if kind == "obs":
+        return NotFoundError(
+            f"{task} has no raw result {id!r}; the log names the node of each.", command=f"graphmem log {where}"
+        )
+    if kind == "request" and number.isdecimal():
+        return NotFoundError(
+            f"{id!r} is a request and no state; its steps are in the log.",
+            command=f"graphmem log {task} --request {number} --space {space}",
+        )
+    return NotFoundError(
+        f"{task} has no state or raw result {id!r}; the states in view are listed by `states`.",
+        command=f"graphmem states {where}",
+    )
+
+
 def _version(row: Row) -> ShownVersion:
     refs = tuple(ShownRef(relation=Relation(ref["relation"]), id=ref["id"], key=ref["key"]) for ref in row["refs"])
     return ShownVersion(**{**row, "kind": StateKind(row["kind"]), "value": json.loads(row["value"]), "refs": refs})
@@ -126,4 +163,6 @@ def _log_line(row: Row) -> LogLine:
     lists = {name: tuple(row[name] or ()) for name in ("added", "updated", "removed", "disclosed")}
     calls = tuple(ToolCall(**call) for call in json.loads(row["calls"] or "[]"))
     rejected = tuple(Reason(**reason) for reason in json.loads(row["rejected"] or "[]"))
-    return LogLine(**{**row, **lists, "calls": calls, "rejected": rejected, "merged": bool(row["merged"])})
+    answered = tuple(call["name"] for call in json.loads(row["answered"] or "[]"))
+    merged = bool(row["merged"])
+    return LogLine(**{**row, **lists, "calls": calls, "rejected": rejected, "merged": merged, "answered": answered})

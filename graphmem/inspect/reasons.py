@@ -8,12 +8,13 @@ Invariant: at most `depth` statements, and at most `MOST` states in the answer.
 """
 
 import json
+import shlex
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from graphmem.errors import InvalidValueError, NotFoundError
-from graphmem.inspect.reads import require_task, task_params
+from graphmem.inspect.reads import no_such_id, require_task, task_params
 from graphmem.inspect.values import Evidence, Reader, Reasoned
 from graphmem.store import query
 from graphmem.vocabulary import Relation, StateKind
@@ -45,10 +46,12 @@ def why(reader: Reader, space: str, task: str, id: str, *, depth: int = 12) -> R
     rows = reader.read(query("inspect/why"), task_params(space, task, id=id, lineages=None))
     if not rows:
         require_task(reader, space, task)
-        raise NotFoundError(
-            f"{task} has no state {id!r}; those in view are listed by `states`. A raw result is seen by `show`.",
-            command=f"graphmem states {task} --space {space}",
-        )
+        if id.startswith("obs:"):
+            raise NotFoundError(
+                f"{id!r} is a raw result, which rests on nothing else; `show` has it verbatim.",
+                command=f"graphmem show {task} {shlex.quote(id)} --space {space}",
+            )
+        raise no_such_id(space, task, id)
     known = {row["lineage"]: row for row in rows}
     top, asked = rows[0]["lineage"], _named(rows[0])
     for _ in range(depth - 1):
@@ -90,6 +93,7 @@ def _node(
     return Reasoned(
         **{name: row[name] for name in ("id", "summary", "request", "from_step", "to_step", "in_view", "given_step")},
         kind=StateKind(row["kind"]),
+        value=json.loads(row["value"]),
         by=None if by is None else by.relation,
         incoming=by is not None and by.incoming,
         evidence=() if again else tuple(_evidence(ref) for ref in row["refs"] if "tool" in ref),

@@ -72,6 +72,17 @@ class OneTimeLogin:
             unused = self._code is not None or self._issued is None
         return {"bolt_direct": server_uri, "auth_config": {"oidc_providers": [provider] if unused else []}}
 
+    def check_unused(self) -> None:
+        """Raises: Refused, when this sign-in was used or is too old."""
+        with self._lock:
+            self._check_unused()
+
+    def _check_unused(self) -> None:
+        if self._issued is not None:
+            raise Refused("This link was used before.", HTTPStatus.GONE)
+        if self._clock() - self._born > LINK_SECONDS:
+            raise Refused("This link is too old.", HTTPStatus.GONE)
+
     def authorize(self, asked: Fields) -> str:
         """Where to send Browser, with the code. Raises: Refused."""
         if asked.get("redirect_uri") != self.redirect:
@@ -81,10 +92,7 @@ class OneTimeLogin:
         if asked.get("code_challenge_method") != "S256" or not _CHALLENGE.match(asked.get("code_challenge", "")):
             raise Refused("This sign-in has no PKCE challenge (S256).")
         with self._lock:
-            if self._issued is not None:
-                raise Refused("This link was used before.", HTTPStatus.GONE)
-            if self._clock() - self._born > LINK_SECONDS:
-                raise Refused("This link is too old.", HTTPStatus.GONE)
+            self._check_unused()
             self._issued, self._code = self._clock(), secrets.token_urlsafe(32)
             self._challenge = asked["code_challenge"]
             return f"{self.redirect}&{urlencode({'code': self._code, 'state': asked.get('state', '')})}"

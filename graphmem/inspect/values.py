@@ -21,6 +21,14 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceLine(Value):
+    """One space, and how many tasks it has."""
+
+    space: str
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskLine(Value):
     """One task of a space. `open`: the number of its open request; `pending`: the step whose calls wait for results."""
 
@@ -107,7 +115,10 @@ class RawResult(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine(Value):
-    """One Step of the ledger. `node` is the ℓ that an observation grew or, when `merged`, walked again."""
+    """One Step of the ledger. `node` is the ℓ that an observation grew or, when `merged`, walked again.
+
+    `answered`: the tools whose results an observation of `of_step` brought.
+    """
 
     number: int
     kind: str
@@ -124,6 +135,7 @@ class LogLine(Value):
     node: int | None = None
     merged: bool = False
     of_step: int | None = None
+    answered: tuple[str, ...] = ()
     version: int = 0
 
 
@@ -180,6 +192,7 @@ class Reasoned(Value):
     id: str
     kind: StateKind
     summary: str
+    value: Json
     request: int
     from_step: int
     to_step: int | None

@@ -14,6 +14,7 @@ from graphmem.state.values import ActiveState, IndexEntry, Observation, Reason, 
 from graphmem.vocabulary import json_text
 
 _TAG: Final = re.compile("<(/?(?:agent_status|latest_observation|user_query))>")
+_REASONS: Final = 50
 UNKNOWN_OUTCOME: Final = "(outcome unknown: the call may or may not have run)"
 
 
@@ -35,11 +36,18 @@ def agent_status(
     parts = [] if index is None else [f"Historical State Index:\n{_list(_index_lines(index))}"]
     parts.append(f"Active State:\n{_list(_state_line(state) for state in active)}")
     if reasons:
-        parts.append(f"Not Accepted From Your Last Output:\n{_list(json_text(reason.to_dict()) for reason in reasons)}")
+        parts.append(f"Not Accepted From Your Last Output:\n{_list(_reason_lines(reasons))}")
     if pending:
         calls = (json_text({"name": call.name, "arguments": call.arguments}) for call in pending)
         parts.append(f"Calls Without Results Yet:\n{_list(calls)}")
     return "\n\n".join(parts)
+
+
+def _reason_lines(reasons: Sequence[Reason]) -> Iterable[str]:
+    for reason in reasons[:_REASONS]:
+        yield json_text(reason.to_dict())
+    if len(reasons) > _REASONS:
+        yield json_text({"and_more": len(reasons) - _REASONS})
 
 
 def _list(lines: Iterable[str]) -> str:

@@ -171,21 +171,37 @@ def _valid_operations(delta: tuple[Operation, ...], view: View, reasons: list[Re
         if why is not None:
             found[i] = why
     removed = {op.id for i, op in enumerate(delta) if op.operation == "remove" and i not in found}
-    while True:
-        added = {op.id for i, op in enumerate(delta) if op.operation == "add" and i not in found}
-        new = {
-            i: why
-            for i, op in enumerate(delta)
-            if i not in found
-            and (why := _refs_fault(op, view, added=added, removed=removed, adds=set(first_add))) is not None
-        }
-        if not new:
-            break
-        found |= new
+    rest_on: dict[str, list[int]] = {}
+    for i, op in enumerate(delta):
+        if i not in found:
+            why, adds = _refs_fault(op, view, removed=removed, adds=first_add)
+            if why is not None:
+                found[i] = why
+            for id_ in adds:
+                rest_on.setdefault(id_, []).append(i)
+    _reject_what_rests_on(list(found), delta, first_add, rest_on, found)
     reasons += [
         Reason(what=f"{op.operation} {op.id}".strip(), why=found[i]) for i, op in enumerate(delta) if i in found
     ]
     return [op for i, op in enumerate(delta) if i not in found]
+
+
+def _reject_what_rests_on(
+    lost: list[int],
+    delta: tuple[Operation, ...],
+    first_add: Mapping[str, int],
+    rest_on: Mapping[str, list[int]],
+    found: dict[int, str],
+) -> None:
+    """Reject what refers to a rejected add, and what refers to that, until nothing more falls."""
+    while lost:
+        i = lost.pop()
+        if first_add.get(delta[i].id) != i:
+            continue
+        for j in rest_on.get(delta[i].id, ()):
+            if j not in found:
+                found[j] = f"it refers to {delta[i].id}, whose add was rejected"
+                lost.append(j)
 
 
 def _own_fault(op: Operation, view: View, *, is_second_add: bool) -> str | None:
@@ -220,22 +236,25 @@ def _add_fault(op: Operation, view: View, *, is_second_add: bool) -> str | None:
     return None
 
 
-def _refs_fault(op: Operation, view: View, *, added: set[str], removed: set[str], adds: set[str]) -> str | None:
-    """What is wrong with the refs of an operation, given which of the others stand."""
+def _refs_fault(
+    op: Operation, view: View, *, removed: set[str], adds: Mapping[str, int]
+) -> tuple[str | None, tuple[str, ...]]:
+    """What is wrong with the refs of an operation; and the adds of the same delta that it rests on."""
+    rests: list[str] = []
     for ref in _refs(op):
         target = ref.target
         if target == op.id:
-            return "a state cannot refer to itself"
+            return "a state cannot refer to itself", ()
         if target in removed:
-            return f"it refers to {target}, which the same delta removes"
-        if target in added or target in view.own or target in view.historical or target in view.citable:
+            return f"it refers to {target}, which the same delta removes", ()
+        if target in view.own or target in view.historical or target in view.citable:
             continue
         if target in view.disclosed and not target.startswith("obs:"):
             continue
-        if target in adds:
-            return f"it refers to {target}, whose add was rejected"
-        return f"it refers to {target}, which is not the id of a visible state or raw result"
-    return None
+        if target not in adds:
+            return f"it refers to {target}, which is not the id of a visible state or raw result", ()
+        rests.append(target)
+    return None, tuple(rests)
 
 
 def _refs(op: Operation) -> tuple[Ref, ...]:
@@ -244,11 +263,13 @@ def _refs(op: Operation) -> tuple[Ref, ...]:
 
 
 def _versions(accepted: list[Operation], removed: set[str], view: View) -> Iterator[NewVersion]:
+    by_id: dict[str, list[Operation]] = {}
+    for op in accepted:
+        if op.id not in removed:
+            by_id.setdefault(op.id, []).append(op)
     position = 0
-    for id_ in dict.fromkeys(op.id for op in accepted if op.operation != "remove"):
-        if id_ in removed:
-            continue
-        folded = _fold([op for op in accepted if op.id == id_], view.own.get(id_), position)
+    for id_, operations in by_id.items():
+        folded = _fold(operations, view.own.get(id_), position)
         position += folded.previous is None
         yield folded
 

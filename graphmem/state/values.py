@@ -240,11 +240,12 @@ class Reason(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCalls(Value):
-    """Calls that were committed and whose results are not in yet."""
+    """Calls that were committed and whose results are not in yet. `recorded` are they as the graph has them."""
 
     step: int
     calls: tuple[ToolCall, ...]
     p_b: str
+    recorded: tuple[ToolCall, ...] = field(repr=False)
 
 
 # --- what a step answers ---------------------------------------------------------------------------------------------
@@ -256,7 +257,8 @@ class StepResult(Value):
 
     `added`, `updated`, `removed`: ids committed; `rejected`: what was not, and why; `disclosed`: ids newly in the
     Active State from the next status on; `calls`: what to run now; `refused`: why nothing of the output was taken;
-    `replayed`: the answer of an earlier call with the same attempt key.
+    `replayed`: the answer of an earlier call with the same attempt key, perhaps of another process that is running its
+    calls now; `recorded`: the calls as the graph has them, redacted.
     """
 
     step: int
@@ -272,6 +274,7 @@ class StepResult(Value):
     refused: str | None = None
     replayed: bool = False
     p_b: str = ""
+    recorded: tuple[ToolCall, ...] = field(default=(), repr=False)
 
     @property
     def committed(self) -> tuple[str, ...]:
@@ -286,4 +289,4 @@ class StepResult(Value):
     @property
     def pending(self) -> PendingCalls:
         """The calls to be observed."""
-        return PendingCalls(step=self.step, calls=self.calls, p_b=self.p_b)
+        return PendingCalls(step=self.step, calls=self.calls, p_b=self.p_b, recorded=self.recorded)

@@ -37,6 +37,7 @@ _READ_ONLY: Final = (
     "Neo.ClientError.General.ForbiddenOnReadOnlyDatabase",
     "Neo.ClientError.General.WriteOnReadOnlyAccessDatabase",
 )
+_FAILURES: Final = (exceptions.DriverError, exceptions.Neo4jError, OSError, ValueError, OverflowError, TypeError)
 _RETRY_SECONDS: Final = 3.0
 _FIRST_RETRY_SECONDS: Final = 0.02
 
@@ -163,17 +164,12 @@ class Connection:
                     rows += [dict(record) for record in result]
                     self._note(name, result.consume())
                     return rows
-            except exceptions.DriverError as error:
-                self._give_up(error, retry=error.is_retryable() and time.monotonic() < deadline)
-            except exceptions.Neo4jError as error:
-                self._give_up(error, retry=error.is_retryable() and time.monotonic() < deadline)
+            except _FAILURES as error:
+                again = isinstance(error, exceptions.DriverError | exceptions.Neo4jError) and error.is_retryable()
+                if not again or time.monotonic() > deadline:
+                    raise self._map(error) from error
             time.sleep(min(delay, max(0.0, deadline - time.monotonic())))
             delay *= 2
-
-    def _give_up(self, error: Exception, *, retry: bool) -> None:
-        if not retry:
-            with self._mapped():
-                raise error
 
     @contextmanager
     def _timed(self, name: str) -> Iterator[list[Row]]:
@@ -183,7 +179,10 @@ class Connection:
             yield rows
         finally:
             if self._trace is not None:
-                self._trace(name, len(rows), (time.perf_counter() - start) * 1000)
+                try:
+                    self._trace(name, len(rows), (time.perf_counter() - start) * 1000)
+                except Exception:  # whatever a tracer does, what was committed stays committed
+                    logger.exception("the trace callable failed")
 
     def _note(self, name: str, summary: neo4j.ResultSummary) -> None:
         for status in summary.gql_status_objects:
@@ -196,7 +195,7 @@ class Connection:
             yield
         except GraphmemError:
             raise
-        except (exceptions.DriverError, exceptions.Neo4jError, OSError, ValueError) as error:
+        except _FAILURES as error:
             raise self._map(error) from error
 
     def _map(self, error: Exception) -> GraphmemError:

@@ -8,7 +8,7 @@ from graphmem.errors import InvalidValueError
 from graphmem.llm.tokens import Tokenizer
 from graphmem.state.values import Operation, StepOutput, ToolCall
 from graphmem.store import Connection
-from graphmem.vocabulary import Json, Limits
+from graphmem.vocabulary import Json, Limits, check_text, text_fault
 
 Redact = Callable[[str], str]
 
@@ -29,7 +29,14 @@ class Context:
         redacted = self.redact(text)
         if not isinstance(redacted, str):
             raise InvalidValueError(f"redact must return a str, not {type(redacted).__name__}; nothing was written")
+        fault = text_fault(redacted)
+        if fault is not None or (text and not redacted):
+            raise InvalidValueError(f"redact must leave a text that can be stored: {fault or 'it is empty'}")
         return redacted
+
+    def author(self, author: str) -> str:
+        """Who is said to have written a step, as it may be stored."""
+        return self.text(check_text("author", author, max_bytes=1_000))
 
     def value(self, value: Json) -> Json:
         """A JSON value with every text in it, keys included, as it may be stored."""
@@ -37,7 +44,10 @@ class Context:
             case str():
                 return self.text(value)
             case Mapping():
-                return {self.text(key): self.value(item) for key, item in value.items()}
+                redacted = {self.text(key): self.value(item) for key, item in value.items()}
+                if len(redacted) < len(value):
+                    raise InvalidValueError("redact makes two keys of one object alike; nothing was written")
+                return redacted
             case list() | tuple():
                 return [self.value(item) for item in value]
             case _:
@@ -50,25 +60,36 @@ class Context:
         return replace(
             output,
             delta=tuple(self._operation(operation) for operation in output.delta),
-            access=tuple(replace(a, target=self.text(a.target), reason=self.text(a.reason)) for a in output.access),
+            access=tuple(
+                replace(a, target=self.text(a.target), reason=self.text(a.reason), fault=self._fault(a.fault))
+                for a in output.access
+            ),
             tool_calls=self.calls(output.tool_calls),
             message=None if output.message is None else self.text(output.message),
             text=self.text(output.text),
+            repairs=tuple(map(self.text, output.repairs)),
+            fault=self._fault(output.fault),
         )
 
     def calls(self, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
         """Calls as they may be stored."""
         return tuple(
-            replace(call, name=self.text(call.name), arguments=self._arguments(call.arguments)) for call in calls
+            replace(call, id=self.text(call.id), name=self.text(call.name), arguments=self._arguments(call.arguments))
+            for call in calls
         )
 
+    def _fault(self, fault: str | None) -> str | None:
+        return None if fault is None else self.text(fault)
+
     def _arguments(self, arguments: Mapping[str, Json]) -> dict[str, Any]:
-        return {self.text(key): self.value(item) for key, item in arguments.items()}
+        redacted = self.value(arguments)
+        return dict(redacted) if isinstance(redacted, Mapping) else {}
 
     def _operation(self, operation: Operation) -> Operation:
         return replace(
             operation,
             id=self.text(operation.id),
+            fault=self._fault(operation.fault),
             summary=None if operation.summary is None else self.text(operation.summary),
             value=self.value(operation.value),
             refs=None

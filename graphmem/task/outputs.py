@@ -70,7 +70,7 @@ def storable(text: str, limit: int) -> str:
     return text
 
 
-def usage_text(usage: Mapping[str, Json] | None) -> str | None:
+def usage_text(usage: Mapping[str, Json] | None, context: Context) -> str | None:
     if usage is None:
         return None
     if not isinstance(usage, Mapping):
@@ -78,4 +78,4 @@ def usage_text(usage: Mapping[str, Json] | None) -> str | None:
     fault = value_fault(usage, path="usage")
     if fault is not None:
         raise InvalidValueError(fault)
-    return json_text(dict(usage))
+    return json_text(context.value(usage))

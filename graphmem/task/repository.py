@@ -14,6 +14,7 @@ from graphmem.state.rules import Fact, NewVersion, Plan
 from graphmem.state.values import ActiveState, PendingCalls, Ref, StepResult, ToolCall, Version
 from graphmem.store import Connection, query
 from graphmem.task.rows import Reading, Row, named_calls, reading, replayed
+from graphmem.trace import calls_hash
 from graphmem.vocabulary import json_text, short_name, words
 
 NEIGHBOURS: Final = 50
@@ -82,6 +83,14 @@ class Repository:
         self, text: str, *, attempt: str, author: str, psa: bool | None, isu: bool | None, roots: tuple[str, str]
     ) -> Opened:
         """Open the next request, and make the task when it is new."""
+
+        def check(row: Row) -> None:
+            if row["verdict"] == "ok" and row["text"] is None:
+                raise StoreError(
+                    f"task {self.task} of space {self.space} is damaged: no request was opened. Run `graphmem doctor`.",
+                    command="graphmem doctor",
+                )
+
         row = self._connection.write(
             query("task/open_request"),
             self._p(
@@ -95,6 +104,7 @@ class Repository:
                 root=roots[0],
                 root_summary=roots[1],
             ),
+            check,
         )
         return Opened(
             verdict=row["verdict"],
@@ -149,10 +159,11 @@ class Repository:
                     command="graphmem doctor",
                 )
 
+        op = _operation_id()
         row = self._connection.write(
             query("task/step"),
             self._p(
-                op=_operation_id(),
+                op=op,
                 request=commit.request,
                 version=commit.version,
                 attempt=commit.attempt,
@@ -162,6 +173,7 @@ class Repository:
                 repairs=list(commit.repairs) or None,
                 refused=commit.refused,
                 calls=_json([call.to_dict() for call in commit.calls]),
+                calls_hash=calls_hash(commit.calls) if commit.calls else None,
                 message=commit.message,
                 added=list(plan.added) or None,
                 updated=list(plan.updated) or None,
@@ -185,7 +197,7 @@ class Repository:
             case "ok":
                 return "ok", _committed(commit, plan, row)
             case "replay":
-                return "replay", replayed(row["step"])
+                return "replay", replayed(row["step"], is_own=row["step"]["op"] == op)
             case verdict:
                 return verdict, None
 
@@ -211,6 +223,7 @@ class Repository:
             self._p(
                 op=_operation_id(),
                 step=pending.step,
+                calls_hash=calls_hash(pending.recorded),
                 p_b=pending.p_b,
                 attempt=attempt,
                 author=author,
@@ -276,4 +289,5 @@ def _committed(commit: Commit, plan: Plan, row: Row) -> StepResult:
         repairs=commit.repairs,
         refused=commit.refused,
         p_b=row["p_b"],
+        recorded=named_calls([call.to_dict() for call in commit.calls], row["number"]),
     )

@@ -65,8 +65,9 @@ class Request:
         Raises:
             RequestClosedError: the request was finished or abandoned.
         """
-        if index_lines < 0 or (index_tokens is not None and index_tokens < 0):
-            raise InvalidValueError("index_lines and index_tokens cannot be negative")
+        for name, given in (("index_lines", index_lines), ("index_tokens", index_tokens or 0)):
+            if not isinstance(given, int) or not 0 <= given <= 1_000_000:
+                raise InvalidValueError(f"{name} must be a whole number from 0 to 1,000,000")
         reading = self._repository.status(self.number, psa=self.psa, lines=index_lines)
         if reading is None:
             raise NotFoundError(f"there is no task {self._repository.task!r} in space {self._repository.space!r}")
@@ -115,7 +116,8 @@ class Request:
 
         Model text is taken as it comes; what is not accepted stands in `rejected` (one part) or `refused` (the whole),
         and in the next status. `strict` takes B.3 literally. `attempt` names the call, so that repeating it after a
-        crash gives the first answer; by default it follows from task, version and output.
+        crash gives the first answer; by default it follows from task, version and output. When another process made the
+        same step (`replayed`), its calls are not to be run again.
 
         Raises:
             StaleStatusError: the task moved on since `status` was read; read it again and ask the model again.
@@ -124,29 +126,30 @@ class Request:
             AbandonedAttemptError: `attempt` belongs to a step that a revise left behind.
             InvalidValueError: `status` is of another request, or `usage` is not JSON.
         """
+        if not isinstance(status, Status):
+            raise InvalidValueError(f"status must be a Status, not {type(status).__name__}; request.status() reads it")
         self._check_status(status)
         parsed = parsed_output(output, strict, self._context)
         stored = self._context.output(parsed)
-        canonical = stored.text if parsed.fault is not None else render_output(stored)
-        attempt = self._attempt(attempt, str(status.version), canonical)
+        attempt = self._attempt(attempt, str(status.version), json_text(stored.to_dict(), sort_keys=True))
         commit = Commit(
             request=self.number,
             version=status.version,
             attempt=attempt,
             kind="step",
-            author=self._context.text(author),
-            output=storable(stored.text or canonical, self._context.limits.text_bytes),
-            repairs=parsed.repairs,
+            author=self._context.author(author),
+            output=storable(stored.text or render_output(stored), self._context.limits.text_bytes),
+            repairs=stored.repairs,
             refused=None,
             calls=stored.tool_calls,
             message=stored.message,
             fold=status.history.fold,
-            usage=usage_text(usage),
+            usage=usage_text(usage, self._context),
             summary_key=summary_key(status.p_t, status.p_b),
         )
-        refused = rules.refusal(parsed)
+        refused = rules.refusal(stored)
         if refused is not None:
-            commit = replace(commit, kind="refused", refused=self._context.text(refused), calls=(), message=None)
+            commit = replace(commit, kind="refused", refused=refused, calls=(), message=None)
             return self._result(*self._repository.step(commit, rules.Plan()), parsed, stored)
         view = self._view(status, rules.unknown_ids(stored, status.view()), attempt)
         unseen = rules.unseen_adds(stored, view)
@@ -180,18 +183,17 @@ class Request:
             for r in ordered
         ]
         contents = [None if text is None else self._context.text(text) for text in texts]
-        stored = self._context.calls(pending.calls)
-        content = content_hash(stored, contents)
+        content = content_hash(pending.recorded, contents)
         row = self._repository.observe(
             pending,
             attempt=attempt_key(self._repository.space, self._repository.task, "observe", str(pending.step)),
-            author=self._context.text(author),
+            author=self._context.author(author),
             node=trace_key(pending.p_b, content),
             content=content,
-            name=trace_name(stored),
+            name=trace_name(pending.recorded),
             results=[
                 {"tool": call.name, "arguments": json_text(call.arguments), "content": text, "call_id": call.id}
-                for call, text in zip(stored, contents, strict=True)
+                for call, text in zip(pending.recorded, contents, strict=True)
             ],
         )
         if row["verdict"] not in ("ok", "replay") or row["hash"] != content:
@@ -207,7 +209,7 @@ class Request:
     def _attempt(self, attempt: str | None, *parts: str) -> str:
         if attempt is not None:
             check_text("attempt", attempt, max_bytes=1_000)
-        key = ("step", *parts) if attempt is None else ("named", self._context.text(attempt))
+        key = ("step", *parts) if attempt is None else ("named", str(self.number), attempt)
         return attempt_key(self._repository.space, self._repository.task, *key)
 
     def _view(self, status: Status, unknown: tuple[str, ...], attempt: str) -> rules.View:

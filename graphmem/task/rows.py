@@ -50,7 +50,9 @@ def _reasons(text: str | None, refused: str | None) -> tuple[Reason, ...]:
     return whole + tuple(Reason(**reason) for reason in json.loads(text or "[]"))
 
 
-def replayed(step: Row) -> StepResult:
+def replayed(step: Row, *, is_own: bool) -> StepResult:
+    """The answer that a step has already; its own when the driver had to send the call twice."""
+    calls = calls_from(step["calls"], step["number"])
     return StepResult(
         step=step["number"],
         version=step["version"],
@@ -59,12 +61,13 @@ def replayed(step: Row) -> StepResult:
         removed=tuple(step["removed"] or ()),
         rejected=_reasons(step["rejected"], None),
         disclosed=tuple(step["disclosed"] or ()),
-        calls=calls_from(step["calls"], step["number"]),
+        calls=calls,
         message=step["message"],
         repairs=tuple(step["repairs"] or ()),
         refused=step["refused"],
-        replayed=True,
+        replayed=not is_own,
         p_b=step["p_b"],
+        recorded=calls,
     )
 
 
@@ -85,7 +88,7 @@ def reading(row: Row, request: int, locked: bool) -> Reading:
         active=_active(row["active"], request),
         observation=tuple(_observation(node) for node in row["observation"]),
         reasons=_reasons(row["rejected"], row["refused"]),
-        pending=None if pending is None else PendingCalls(step=pending, calls=calls, p_b=row["p_b"]),
+        pending=None if pending is None else PendingCalls(step=pending, calls=calls, p_b=row["p_b"], recorded=calls),
         locked=locked,
     )
 

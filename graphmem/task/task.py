@@ -51,10 +51,13 @@ class Task:
         text = check_text("the text of a request", text, max_bytes=self._context.limits.text_bytes)
         if not text.strip():
             raise InvalidValueError("the text of a request is empty; give what the user asked for")
+        if attempt is not None:
+            check_text("attempt", attempt, max_bytes=1_000)
+        stored = self._context.text(text)
         opened = self._repository.open_request(
-            self._context.text(text),
-            attempt=attempt_key(self.space, self.name, "open", attempt or uuid4().hex),
-            author=self._context.text(author),
+            stored,
+            attempt=attempt_key(self.space, self.name, "open", uuid4().hex if attempt is None else attempt),
+            author=self._context.author(author),
             psa=self._psa,
             isu=self._isu,
             roots=root_keys(self.space, self.name),
@@ -62,7 +65,12 @@ class Task:
         match opened.verdict:
             case "open":
                 raise RequestOpenError(
-                    f"{self!r}: request {opened.number} is open. task.open_request() resumes it; a message finishes it."
+                    f"{self!r}: request {opened.number} is open. task.open_request() resumes it, a message finishes it",
+                    is_same=opened.text == stored,
+                )
+            case "replay" if opened.text != stored:
+                raise InvalidValueError(
+                    f"{self!r}: this attempt opened request {opened.number} with another text before"
                 )
             case "options":
                 raise InvalidValueError(

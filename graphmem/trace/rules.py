@@ -17,6 +17,11 @@ def content_hash(calls: Sequence[ToolCall], contents: Sequence[str | None]) -> s
     return digest(actions, json_text(list(contents)))
 
 
+def calls_hash(calls: Sequence[ToolCall]) -> str:
+    """The identity of the calls alone, by which their results are known to be theirs."""
+    return content_hash(calls, ())
+
+
 def trace_key(parent: str, content: str) -> str:
     """The key of the child of `parent` with that content hash."""
     return digest("trace", parent, content)

@@ -1,7 +1,8 @@
 """What may go into the graph, how large it may be, and that it comes back byte for byte."""
 
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +13,8 @@ from graphmem import (
     InvalidValueError,
     LimitError,
     Limits,
-    Operation,
+    NotPendingError,
+    PendingCalls,
     Space,
     StateKind,
     StepOutput,
@@ -152,55 +154,14 @@ def test_an_operation_over_a_limit_is_rejected_and_the_others_stand(space: Space
     assert len(str(request.status().active[0].value)) == (1 << 20) - 2
 
 
-def with_(graph: graphmem.Graph, *, limits: Limits | None = None, redact: Callable[[str], str] | None = None) -> Space:
-    """A space of the same server with other limits or a redactor."""
-    context = Context(
-        connection=graph.connection,
-        tokenizer=graph.space("x")._context.tokenizer,
-        limits=limits or Limits(),
-        redact=redact,
-    )
-    return graphmem.Graph(context).space("x")
-
-
 def test_limits_can_be_set_and_a_result_over_them_leaves_the_call_waiting(graph: graphmem.Graph, space: Space) -> None:
     small = Limits(result_bytes=10)
-    request = graphmem.Graph(with_(graph, limits=small)._context).space(space.name).task("t").request("one")
+    context = Context(connection=graph.connection, tokenizer=space._context.tokenizer, limits=small)
+    request = graphmem.Graph(context).space(space.name).task("t").request("one")
     result = request.step(request.status(), StepOutput(tool_calls=(ToolCall(name="f"),)))
     with pytest.raises(LimitError, match="11 bytes; the limit is 10"):
         request.observe(result, [ToolResult(call_id=result.calls[0].id, content="é" * 5 + "x")])
     assert request.observe(result, [ToolResult(call_id=result.calls[0].id, content="é" * 5)]) == ("obs:1.1",)
-
-
-def test_a_redactor_sees_everything_before_it_is_written_and_tools_get_what_the_model_said(
-    graph: graphmem.Graph, space: Space, connection: Connection
-) -> None:
-    context = with_(graph, redact=lambda text: text.replace("s3cret", "[redacted]"))._context
-    task = graphmem.Graph(context).space(space.name).task("t")
-    request = task.request("my key is s3cret")
-    calls = (ToolCall(name="pay", arguments={"key s3cret": ["s3cret"]}),)
-    delta = (
-        add("s3cret", summary="s3cret", value={"s3cret": "s3cret"}, kind=StateKind.PREFERENCE),
-        add("b", "supports>s3cret"),
-    )
-    result = request.step(request.status(), StepOutput(delta=delta, tool_calls=calls), author="s3cret")
-    assert result.calls[0].arguments == {"key s3cret": ["s3cret"]}
-    request.observe(result, [ToolResult(call_id=result.calls[0].id, content="ok s3cret")])
-    entry = '{"state_set":"knowledge","operation":"add","state_id":"c","summary":"s3cret","value":1}'
-    text = f"<state_delta>[{entry}]</state_delta>"
-    request.step(request.status(), text)
-    request.step(request.status(), "s3cret and no block")
-    request.step(
-        request.status(), StepOutput(message="done, s3cret", delta=(Operation(operation="remove", id="s3cret x"),))
-    )
-    rows = connection.run(
-        "test",
-        "MATCH (n {space: $p.space}) UNWIND keys(n) AS k WITH n, k WHERE toStringOrNull(n[k]) CONTAINS 's3cret' "
-        "OR (valueType(n[k]) STARTS WITH 'LIST' AND any(x IN n[k] WHERE toStringOrNull(x) CONTAINS 's3cret')) "
-        "RETURN labels(n), k",
-        {"space": space.name},
-    )
-    assert rows == []
 
 
 def test_a_number_that_json_cannot_hold_is_rejected_with_its_operation(space: Space) -> None:
@@ -212,7 +173,7 @@ def test_a_number_that_json_cannot_hold_is_rejected_with_its_operation(space: Sp
         request.step(request.status(), StepOutput(tool_calls=(ToolCall(name="f", arguments={"x": float("inf")}),)))
 
 
-def test_slips_are_named_and_nothing_is_written(space: Space, graph: graphmem.Graph) -> None:
+def test_slips_are_named_and_nothing_is_written(space: Space) -> None:
     request = space.task("t").request("one")
     for usage in (5, {"x": float("nan")}, {"x": {1}}):
         with pytest.raises(InvalidValueError, match="usage"):
@@ -224,9 +185,6 @@ def test_slips_are_named_and_nothing_is_written(space: Space, graph: graphmem.Gr
     for results in (ToolResult.unknown("x"), [{"call_id": "x"}], None):
         with pytest.raises(InvalidValueError, match="list of ToolResult"):
             request.observe(result, results)  # type: ignore[arg-type]
-    none = with_(graph, redact=lambda _text: None)  # type: ignore[arg-type, return-value]
-    with pytest.raises(InvalidValueError, match="redact must return a str"):
-        none.task("t").request("x")
 
 
 def test_a_status_comes_out_as_json(space: Space) -> None:
@@ -274,6 +232,55 @@ def test_a_named_attempt_gives_the_first_answer_whatever_came_between(space: Spa
     paid = request.step(request.status(), asked, attempt="job-8")
     other = StepOutput(tool_calls=(ToolCall(name="pay", arguments={"usd": 9}),))
     assert request.step(request.status(), other, attempt="job-8").calls == paid.calls
+
+
+def test_a_named_attempt_belongs_to_its_request_and_to_its_text(space: Space) -> None:
+    task = space.task("t")
+    request = task.request("one", attempt="o")
+    assert request.step(request.status(), StepOutput(message="first"), attempt="k").message == "first"
+    with pytest.raises(InvalidValueError, match="another text"):
+        task.request("two", attempt="o")
+    request = task.request("two", attempt="p")
+    assert request.step(request.status(), StepOutput(message="second"), attempt="k").message == "second"
+
+
+def test_an_attempt_is_a_text_that_can_be_stored(space: Space) -> None:
+    task = space.task("t")
+    for attempt in (5, "\ud800", "x" * 2_000):
+        with pytest.raises(InvalidValueError, match="attempt"):
+            task.request("one", attempt=attempt)  # type: ignore[arg-type]
+    request = task.request("one")
+    with pytest.raises(InvalidValueError, match="attempt"):
+        request.step(request.status(), StepOutput(message="x"), attempt=5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidValueError, match="author"):
+        request.step(request.status(), StepOutput(message="x"), author="\x00")
+    with pytest.raises(InvalidValueError, match="must be a Status"):
+        request.step(None, StepOutput(message="x"))  # type: ignore[arg-type]
+    for lines in (-1, 2**63, 1.5):
+        with pytest.raises(InvalidValueError, match="index_lines"):
+            request.status(index_lines=lines)  # type: ignore[arg-type]
+
+
+def test_results_of_other_calls_than_those_that_wait_are_refused(space: Space) -> None:
+    request = space.task("t").request("one")
+    result = request.step(request.status(), StepOutput(tool_calls=(ToolCall(name="refund", arguments={"usd": 1}),)))
+    forged = (ToolCall(name="charge", arguments={"usd": 9999}, id="x"),)
+    pending = PendingCalls(step=result.step, calls=forged, p_b=result.p_b, recorded=forged)
+    with pytest.raises(NotPendingError):
+        request.observe(pending, [ToolResult(call_id="x", content="done")])
+    assert request.status().pending is not None
+
+
+def test_a_delta_of_a_thousand_operations_that_all_fall_is_decided_at_once(space: Space) -> None:
+    chain = tuple(add(f"s{i}", f"s{i + 1}") for i in range(1_000))
+    request = space.task("t").request("one")
+    start = time.process_time()
+    result = say(request, *chain)
+    assert (result.added, len(result.rejected)) == ((), 1_000)
+    assert time.process_time() - start < 5
+    assert len(request.status().reasons) == 1_000
+    assert request.status().text().count('"what":') == 50
+    assert '"and_more":950' in request.status().text()
 
 
 def test_the_ablations_of_a_task_are_fixed_when_it_is_made(space: Space) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import graphmem
 from graphmem.agent import Invocation, Tool, full_context_message, run, system_message
-from graphmem.errors import StepLimitError
+from graphmem.errors import StaleStatusError, StepLimitError
 from graphmem.llm.chat import Completion, Message, ScriptedModel, ScriptedOutput
 from graphmem.state.protocol import render_output
 from graphmem.state.values import Operation, StepOutput, ToolCall, ToolResult
@@ -193,3 +193,34 @@ def test_a_tool_made_of_a_function_tells_its_parameters() -> None:
         "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
         "required": ["city"],
     }
+
+
+def test_two_workers_with_the_same_model_run_no_tool_twice(space: graphmem.Space) -> None:
+    task = space.task("t")
+    paid: list[int] = []
+
+    def pay(usd: int) -> object:
+        """Pay."""
+        paid.append(usd)
+        return "paid"
+
+    status = task.request("pay 5").status()  # the other worker read it at the same time
+    rival = task.open_request().step(status, text(("pay", {"usd": 5})))
+    assert rival.calls
+    assert task.open_request().step(status, text(("pay", {"usd": 5}))).replayed
+    with pytest.raises(StaleStatusError):
+        run(_At(task, status), None, ScriptedModel([text(("pay", {"usd": 5}))]), tools(pay))  # type: ignore[arg-type]
+    assert paid == []
+
+
+class _At:
+    """A task whose open request shows a status that was read before."""
+
+    def __init__(self, task: graphmem.Task, status: graphmem.Status) -> None:
+        self._task = task
+        self._status = status
+
+    def open_request(self) -> graphmem.Request:
+        request = self._task.open_request()
+        request.status = lambda **_: self._status  # type: ignore[method-assign]
+        return request
