@@ -190,6 +190,7 @@ def time_ratios(request: graphmem.Request, connection: Connection, repeats: int)
         "return_1_ms": median["return_1"] * 1000,
         "status / RETURN 1": median["status"] / median["return_1"],
         "status / auto-commit write": median["status"] / median["auto_write"],
+        "status / managed write": median["status"] / median["managed_write"],
         "step / managed write": median["step"] / median["managed_write"],
         "observe / managed write": median["observe"] / median["managed_write"],
         "disclosure / managed write": median["disclosure"] / median["managed_write"],
@@ -203,7 +204,7 @@ def run(sizes: Sequence[int], *, updates: int, repeats: int, say: Callable[[str]
     everything is there, on the same tasks.
     """
     figures: dict[str, Any] = {"hits": {}, "statements": {}, "replanned": {}, "ratios": {}}
-    with tempfile.TemporaryDirectory() as home, server.running(home=Path(home) / "server", durable=False) as up:
+    with tempfile.TemporaryDirectory() as home, server.running(home=Path(home) / "server", durable=repeats > 0) as up:
         graph, profiler = open_profiled(up.uri, up.user, up.password)
         with graph:
             space = graph.space("cost")
@@ -241,7 +242,7 @@ def table(figures: Mapping[str, Any]) -> str:
     for name, hits in figures["hits"].items():
         lines.append(f"{name:34}" + "".join(f"{hits[operation]:>12}" for operation in OPERATIONS))
     for size, ratios in figures["ratios"].items():
-        lines += ["", f"{size} states, medians of one run:"]
+        lines += ["", f"{size}, medians of one run:"]
         lines += [f"  {name:32}{value:8.2f}" for name, value in ratios.items()]
     return "\n".join(lines)
 
@@ -251,7 +252,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 10_000])
     parser.add_argument("--updates", type=int, default=1_000)
-    parser.add_argument("--repeats", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=300)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     figures = run(options.sizes, updates=options.updates, repeats=options.repeats)

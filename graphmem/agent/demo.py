@@ -6,6 +6,8 @@ returns went exactly as the story tells.
 """
 
 import json
+import shutil
+import textwrap
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -28,6 +30,8 @@ _REVISITED: Final = "d8-keep-hotel-a"
 _DISCLOSED: Final = "d7-book-hotel-a"
 UNANSWERED: Final = "Thanks. Is anything left to do before I fly?"
 _RUNS: Final = 10_000
+_COLUMNS: Final = 100
+_BESIDE_THE_CALL: Final = 38
 
 
 class Tasks(Protocol):
@@ -50,7 +54,7 @@ class Spaces(Protocol):
 class DemoStep:
     """One model invocation: what it decided, what became of it, and the tokens of its prompt both ways.
 
-    `tokens_full` is the prompt of a full-context agent at the same moment; `acts` is False for a step that such an
+    `step` is its number in the ledger. `tokens_full` is the prompt of a full-context agent at the same moment; `acts` is False for a step that such an
     agent would not take, since it only looks at the history or at its own state.
     """
 
@@ -105,24 +109,26 @@ def run(
     *,
     write: Callable[[str], object] = print,
     as_json: bool = False,
+    columns: int | None = None,
 ) -> DemoReport:
     """Play the story in a fresh task, named `task` or `task-2`, `task-3` …, and say a line a step through `write`.
 
-    With `as_json` the report is written as JSON at the end, and nothing else.
+    Lines have at most `columns`, by default those of the terminal. With `as_json` the report is written as JSON at the end, and nothing else.
 
     Raises:
         StoryError: the store answered otherwise than the story needs.
     """
     started = time.monotonic()
     made = _fresh(graph.space(space), task, SCENES[0].text)
-    telling = _Telling(write=(lambda _line: None) if as_json else write)
+    columns = columns or shutil.get_terminal_size((_COLUMNS, 24)).columns
+    telling = _Telling(write=(lambda _line: None) if as_json else write, columns=columns)
     telling.play(made)
     made.request(UNANSWERED)
     report = telling.report(made, seconds=time.monotonic() - started)
     if as_json:
         write(json.dumps(report.to_dict(), ensure_ascii=False, indent=2))
     else:
-        for line in summary(report):
+        for line in summary(report, columns=columns):
             write(line)
     return report
 
@@ -148,8 +154,8 @@ def _fresh(space: Tasks, name: str, text: str) -> Task:
 class _Telling:
     """One run of the story, and what there is to tell of it."""
 
-    def __init__(self, *, write: Callable[[str], object]) -> None:
-        self._write = write
+    def __init__(self, *, write: Callable[[str], object], columns: int) -> None:
+        self._write, self._columns = write, columns
         self._travel = Travel(SCENES[0].day)
         self._tools = {tool.name: tool for tool in map(Tool.of, self._travel.tools())}
         self._history = History()
@@ -162,11 +168,13 @@ class _Telling:
 
     def play(self, task: Task) -> None:
         """Every request of the story; the first is open already."""
-        self._write(f"task {task.name} in space {task.space}: tokens shown / tokens of the full history")
+        for line in legend(task, columns=self._columns):
+            self._write(line)
         for i, scene in enumerate(SCENES):
             text = self._asked(scene)
             self._history.ask(text)
-            self._write(f"\n{scene.day.day} {scene.day:%B}: {short_name(text, characters=110)}")
+            asked = f"request {i + 1}, {scene.day.day} {scene.day:%B}: {text}"
+            self._write(f"\n{short_name(asked, characters=self._columns)}")
             loop.run(task, text if i else None, self._story, self._tools, policy=POLICY, on_step=self._on_step)
 
     def _asked(self, scene: Scene) -> str:
@@ -186,7 +194,7 @@ class _Telling:
             self._tokenizer = (status.tokenizer.name, status.tokenizer.exact)
         step = DemoStep(
             request=status.request,
-            step=len(self._steps) + 1,
+            step=result.step,
             call=_call(invocation),
             added=len(result.added),
             updated=len(result.updated),
@@ -202,7 +210,7 @@ class _Telling:
         self._results += len(invocation.observed)
         self._history.act(result.calls, invocation.results, result.message)
         self._outputs.append((count(invocation.output), count(self._history.last) if step.acts else 0))
-        for line in lines(step):
+        for line in lines(step, columns=self._columns):
             self._write(line)
 
     def report(self, task: Task, *, seconds: float) -> DemoReport:
@@ -245,44 +253,76 @@ def _call(invocation: Invocation) -> str:
     return ", ".join(calls) or ("(refused)" if result.refused else "(no action)")
 
 
-def lines(step: DemoStep) -> list[str]:
-    """A step for the eye: one line, and one below it for each part that was rejected or repaired."""
+def legend(task: Task, *, columns: int) -> list[str]:
+    """What the lines of the steps mean."""
+    return [
+        *_wrapped(f"task {task.name} in space {task.space}. The answers are scripted: no model is called.", columns),
+        *_wrapped("A line a step of the ledger: what was decided; states added (+), updated (~), removed (-), parts "
+                  "rejected (!); the tokens of the prompt / those of the full history of calls, results and messages.",
+                  columns),
+    ]  # fmt: skip
+
+
+def lines(step: DemoStep, *, columns: int = _COLUMNS) -> list[str]:
+    """A step for the eye: one line, and below it what was disclosed, rejected or repaired."""
     counts = " ".join(
         f"{sign}{number}" if number else "  "
         for sign, number in (("+", step.added), ("~", step.updated), ("-", step.removed), ("!", len(step.rejected)))
     )
-    disclosed = f"  sees {', '.join(step.disclosed)}" if step.disclosed else ""
-    call = short_name(step.call, characters=58)
-    tokens = f"{step.tokens_shown:>6,} /{step.tokens_full:>7,}"
-    head = f"{step.request}.{step.step:<3} {call:<58} {counts}  {tokens}{disclosed}"
-    return [head, *(f"      ! {why}" for why in step.rejected), *(f"      repaired: {what}" for what in step.repairs)]
+    room = max(20, columns - _BESIDE_THE_CALL)
+    call = short_name(step.call, characters=room)
+    below = [f"sees {', '.join(step.disclosed)}"] if step.disclosed else []
+    below += [f"! {why}" for why in step.rejected] + [f"repaired: {what}" for what in step.repairs]
+    head = f"{step.step:>4}  {call:<{room}}  {counts}  {step.tokens_shown:>6,} /{step.tokens_full:>8,}"
+    return [head, *(line for text in below for line in _wrapped(text, columns, indent="      "))]
 
 
-def summary(report: DemoReport) -> list[str]:
+def summary(report: DemoReport, *, columns: int = _COLUMNS) -> list[str]:
     """What the run comes to, and what to type next."""
-    kind = (
-        f"{report.tokenizer} tokens"
-        if report.tokens_exact
-        else "tokens (estimated: install graphmem-neo4j[agent] to count them)"
-    )
-    change = report.total_shown / report.total_full - 1
     return [
         "",
-        f"{report.requests} requests answered, {len(report.steps)} model steps, {report.states} states in view, "
-        f"{report.raw_results} raw results, {report.seconds:.1f} s",
-        f"prompts: {report.tokens_shown:,} {kind} shown, {report.tokens_full:,} with the full history; "
-        f"with system messages and outputs {report.total_shown:,} against {report.total_full:,} "
-        f"({abs(change):.0%} {'more' if change > 0 else 'fewer'})",
-        "the full history holds calls, results and messages only, and is counted for the steps that act",
+        *_wrapped(
+            f"{report.requests} requests answered, {len(report.steps)} model steps, {report.states} states in view, "
+            f"{report.raw_results} raw results, {report.seconds:.1f} s",
+            columns,
+        ),
         "",
-        "One more request is open and unanswered: `graphmem status` shows what a model would be shown now.",
+        *(line for text in _costs(report) for line in _wrapped(text, columns)),
+        "",
+        *_wrapped("One more request is open and unanswered. What a model would be shown now:", columns),
+        f"  {report.commands[1]}",
         "",
         "Look at it:",
-        *(f"  {command}" for command in report.commands),
+        *(f"  {command}" for command in (report.commands[0], *report.commands[2:])),
         "",
         "In Neo4j Browser:",
-        *(f"  {query}" for query in report.queries),
+        *(line for query in report.queries for line in _wrapped(query, columns, indent="  ")),
+        "",
+        *_wrapped("Each run makes a task of its own: the next one is named with the next number.", columns),
     ]
+
+
+def _costs(report: DemoReport) -> tuple[str, str, str]:
+    """The prompts alone, everything that a model reads and writes, and why the second saving is smaller."""
+    kind = report.tokenizer if report.tokens_exact else "estimated: graphmem-neo4j[agent] counts them"
+    return (
+        f"prompts {report.tokens_shown:,} against {report.tokens_full:,} tokens with the full history "
+        f"({_change(report.tokens_shown, report.tokens_full)}; {kind})",
+        f"with the system message of every step and the outputs {report.total_shown:,} against "
+        f"{report.total_full:,} ({_change(report.total_shown, report.total_full)})",
+        "The second saves less: graphmem's system message explains its protocol in every step, its outputs hold the "
+        "states too, and it takes steps that only look, which are not counted for the full history.",
+    )
+
+
+def _change(shown: int, full: int) -> str:
+    return f"{shown / full - 1:+.0%}".replace("%", " %")
+
+
+def _wrapped(text: str, columns: int, *, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, columns, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def commands(task: Task) -> tuple[str, ...]:
