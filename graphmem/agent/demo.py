@@ -32,6 +32,11 @@ UNANSWERED: Final = "Thanks. Is anything left to do before I fly?"
 _RUNS: Final = 10_000
 _COLUMNS: Final = 100
 _BESIDE_THE_CALL: Final = 38
+_LEGEND: Final = (
+    "A line a step of the ledger: its number; what was decided; states added (+), updated (~), removed (-), parts "
+    "rejected (!); the tokens of the prompt / those of the full history of calls, results and messages. Below it: what "
+    "was disclosed of earlier requests (sees), why parts were rejected (!), what was repaired."
+)
 
 
 class Tasks(Protocol):
@@ -54,8 +59,8 @@ class Spaces(Protocol):
 class DemoStep:
     """One model invocation: what it decided, what became of it, and the tokens of its prompt both ways.
 
-    `step` is its number in the ledger. `tokens_full` is the prompt of a full-context agent at the same moment; `acts` is False for a step that such an
-    agent would not take, since it only looks at the history or at its own state.
+    `step` is its number in the ledger. `tokens_full`: the prompt of a full-context agent at the same moment. `acts` is
+    False for a step that such an agent would not take, since it only looks at the history or at its own state.
     """
 
     request: int
@@ -113,7 +118,8 @@ def run(
 ) -> DemoReport:
     """Play the story in a fresh task, named `task` or `task-2`, `task-3` …, and say a line a step through `write`.
 
-    Lines have at most `columns`, by default those of the terminal. With `as_json` the report is written as JSON at the end, and nothing else.
+    Lines have at most `columns`, by default those of the terminal. With `as_json` the report is written as JSON at the
+    end, and nothing else.
 
     Raises:
         StoryError: the store answered otherwise than the story needs.
@@ -157,7 +163,7 @@ class _Telling:
     def __init__(self, *, write: Callable[[str], object], columns: int) -> None:
         self._write, self._columns = write, columns
         self._travel = Travel(SCENES[0].day)
-        self._tools = {tool.name: tool for tool in map(Tool.of, self._travel.tools())}
+        self._tools = [Tool.of(function) for function in self._travel.tools()]
         self._history = History()
         self._story = Story(scene.part for scene in SCENES)
         self._steps: list[DemoStep] = []
@@ -186,10 +192,9 @@ class _Telling:
         self._story.check(result)
         count = status.tokenizer.count
         if not self._steps:
-            tools = self._tools.values()
             self._systems = (
-                count(system_message(tools, policy=POLICY)),
-                count(full_context_message(tools, policy=POLICY)),
+                count(system_message(self._tools, policy=POLICY)),
+                count(full_context_message(self._tools, policy=POLICY)),
             )
             self._tokenizer = (status.tokenizer.name, status.tokenizer.exact)
         step = DemoStep(
@@ -253,14 +258,10 @@ def _call(invocation: Invocation) -> str:
     return ", ".join(calls) or ("(refused)" if result.refused else "(no action)")
 
 
-def legend(task: Task, *, columns: int) -> list[str]:
+def legend(task: Task, *, columns: int = _COLUMNS) -> list[str]:
     """What the lines of the steps mean."""
-    return [
-        *_wrapped(f"task {task.name} in space {task.space}. The answers are scripted: no model is called.", columns),
-        *_wrapped("A line a step of the ledger: what was decided; states added (+), updated (~), removed (-), parts "
-                  "rejected (!); the tokens of the prompt / those of the full history of calls, results and messages.",
-                  columns),
-    ]  # fmt: skip
+    first = f"task {task.name} in space {task.space}. The answers are scripted: no model is called."
+    return [*_wrapped(first, columns), *_wrapped(_LEGEND, columns)]
 
 
 def lines(step: DemoStep, *, columns: int = _COLUMNS) -> list[str]:
@@ -279,13 +280,13 @@ def lines(step: DemoStep, *, columns: int = _COLUMNS) -> list[str]:
 
 def summary(report: DemoReport, *, columns: int = _COLUMNS) -> list[str]:
     """What the run comes to, and what to type next."""
+    size = (
+        f"{report.requests} requests answered, {len(report.steps)} model steps, {report.states} states in view, "
+        f"{report.raw_results} raw results, {report.seconds:.1f} s"
+    )
     return [
         "",
-        *_wrapped(
-            f"{report.requests} requests answered, {len(report.steps)} model steps, {report.states} states in view, "
-            f"{report.raw_results} raw results, {report.seconds:.1f} s",
-            columns,
-        ),
+        *_wrapped(size, columns),
         "",
         *(line for text in _costs(report) for line in _wrapped(text, columns)),
         "",
@@ -296,9 +297,8 @@ def summary(report: DemoReport, *, columns: int = _COLUMNS) -> list[str]:
         *(f"  {command}" for command in (report.commands[0], *report.commands[2:])),
         "",
         "In Neo4j Browser:",
-        *(line for query in report.queries for line in _wrapped(query, columns, indent="  ")),
-        "",
-        *_wrapped("Each run makes a task of its own: the next one is named with the next number.", columns),
+        *(line for query in report.queries for line in (*_wrapped(query, columns, indent="  "), "")),
+        *_wrapped(f"Each run makes a task of its own; this one is {report.task}.", columns),
     ]
 
 

@@ -4,7 +4,7 @@ Short on purpose: what it holds is in the graph after every line, so a crash any
 is run at most once by the loop; one that a crash left without its result is never run again silently.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from graphmem.agent.prompts import system_message
@@ -30,7 +30,7 @@ def run(
     task: Task,
     text: str | None,
     model: ChatModel,
-    tools: Iterable[Tool] | Mapping[str, Tool],
+    tools: Iterable[Tool],
     *,
     policy: str = "",
     max_steps: int = 50,
@@ -47,7 +47,7 @@ def run(
         StaleStatusError: another worker goes on with the same request.
         StepLimitError: no message in `max_steps` invocations.
     """
-    named = tools if isinstance(tools, Mapping) else {tool.name: tool for tool in tools}
+    named = {tool.name: tool for tool in tools}
     request = _request(task, text)
     system = Message("system", system_message(named.values(), policy=policy, psa=request.psa, isu=request.isu))
     _answer_pending(request, recover)

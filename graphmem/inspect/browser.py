@@ -2,7 +2,7 @@
 
 `BrowserPages` plays the provider of a sign-in (`sign_in`) on the loopback interface, once, and serves the style sheet
 and the guide. So the password stands in no address, command line or history; Browser keeps it in its local storage, as
-after any login of its own, until `:server disconnect`.
+after any login of its own, until `:server disconnect`. A short link redirects to the long one; both hold one secret.
 
 Invariants: only Browser at the origin that was named is answered, and a request that names another host is refused (DNS
 rebinding). What is left: whoever reads the link before it is used, such as another user of this machine in the command

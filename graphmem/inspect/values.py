@@ -157,8 +157,9 @@ class Disclosure(Value):
     def to_dict(self) -> dict[str, Any]:
         """As a model would see it, without keys of the graph."""
         state = None if self.state is None else self.state.to_dict()
-        if state is not None:
-            del state["version"], state["own"]
+        for name in ("version", "own"):
+            if state is not None:
+                state.pop(name, None)
         plain: dict[str, Any] = {
             name: getattr(self, name) for name in ("target", "request", "accepted", "reason", "already")
         }

@@ -7,6 +7,7 @@ Invariant: only the process of the record is ever signalled, and only while it i
 
 import contextlib
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
@@ -144,5 +145,6 @@ def _wait(home: Home, record: Record) -> Server | None:
 def _failure(home: Home, what: str) -> StartError:
     said = "\n".join(f"  {line}" for line in log_tail(home.console))
     return StartError(
-        f"{what} Its log, {home.console}, says:\n{said}", command=f"graphmem server logs --home {home.path}"
+        f"{what} Its log, {home.console}, says:\n{said}",
+        command=f"graphmem server logs --home {shlex.quote(str(home.path))}",
     )

@@ -31,15 +31,14 @@ _TOP = re.compile(rf"{_TAG}|(?P<end>{_END})", re.I)
 # Where JSON is not valid, quotes may not pair up: a string is sure when punctuation follows it in its line.
 _SURE_STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"(?=\s*(?:[,:\]}]|\Z))'
 _TOP_OR_STRING = re.compile(rf"(?P<string>{_SURE_STRING})|(?P<escape>\\[\\\"])|{_TAG}|(?P<end>{_END})", re.I)
-_ENDS = re.compile(rf"(?:\s*(?:{_END}))*\s*\Z", re.I)
+_ENDS = re.compile(rf"(?:\s*(?:{_END}))*\s*\Z", re.I)  # matches from one place only: it reads to the end of the text
 _THINK_END = re.compile(r"</\s*think(?:ing)?\s*>", re.I)
 _FENCE = re.compile(r"\s*[`'‘’~]{3,}\w*\s*\Z")
 _FENCED_JSON = re.compile(r"\s*[`~]{3,}(?:json)?\s*[\[{\"]")
-_FENCE_END = re.compile(r"\s*[`~]{3,}\s*\Z")
 _OBJECT = re.compile(rf"""\{{\s*["'“]?(?:{"|".join(BLOCKS)})\b""")
 _CONTENT_BEGUN = re.compile(r'\s*\{\s*"content"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*)', re.S)
 _HALF_ESCAPE = re.compile(r"\\u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2})\Z")
-_MOST_TAGS: Final = 1_000  # each may cost a look at the whole text; what repeats them is a model that got stuck
+_MOST_TAGS: Final = 1_000  # what repeats them is a model that got stuck
 _NOTHING: Final = ("", "null", "none", "n/a", "{}")
 _EXPECTED: Final = f"write the four blocks <{'>, <'.join(BLOCKS)}>"
 
@@ -58,8 +57,9 @@ def read_blocks(text: str, repairs: Repairs) -> dict[str, Block]:
     Raises:
         UnreadableError: no block was found, or one of them cannot be read.
     """
-    text = _without_reasoning(text, repairs)
-    bodies = _Scanner(text, repairs).scan()
+    looks = _Looks(8 * len(text) + 1_000_000)
+    text = _without_reasoning(text, repairs, looks)
+    bodies = _Scanner(text, repairs, looks).scan()
     blocks = {body.name: _read(body, repairs) for body in bodies} or _whole_object(text, repairs)
     for name in BLOCKS:
         if name not in blocks:
@@ -72,18 +72,39 @@ def _empty(name: str) -> Block:
     return Block({"content": None} if name == MESSAGE else [])
 
 
-def _without_reasoning(text: str, repairs: Repairs) -> str:
+@dataclass(slots=True)
+class _Looks:
+    """How many characters may still be read ahead. Four blocks are read twice each, but tags inside of texts may have
+    the same text read once for each of them.
+    """
+
+    left: int
+
+    def spend(self, characters: int) -> None:
+        """Pay for a look.
+
+        Raises:
+            UnreadableError: too much was read.
+        """
+        self.left -= characters
+        if self.left < 0:
+            raise UnreadableError("the tags of blocks stand inside one another; write each block once")
+
+
+def _without_reasoning(text: str, repairs: Repairs, looks: _Looks) -> str:
     """What follows the last `</think>` that is not text of a block: reasoning may hold drafts of blocks."""
     ends = [found.end() for found in _THINK_END.finditer(text)]
-    spans = list(_quoted_spans(text)) if ends else []
-    outside = [end for end in ends if not any(start < end <= stop for start, stop in spans)]
-    if not outside:
-        return text
-    repairs.note("reasoning before </think> was ignored")
-    return text[outside[-1] :]
+    spans = list(_quoted_spans(text, looks)) if ends else []
+    for end in reversed(ends):
+        while spans and spans[-1][0] >= end:
+            spans.pop()
+        if not spans or end > spans[-1][1]:
+            repairs.note("reasoning before </think> was ignored")
+            return text[end:]
+    return text
 
 
-def _quoted_spans(text: str) -> Iterator[tuple[int, int]]:
+def _quoted_spans(text: str, looks: _Looks) -> Iterator[tuple[int, int]]:
     """Where a tag is text: in a valid block, and in the strings of one that is only nearly valid."""
     position, opened = 0, 0
     while tag := _TOP.search(text, position):
@@ -91,12 +112,14 @@ def _quoted_spans(text: str) -> Iterator[tuple[int, int]]:
         if tag["end"] or tag["close"]:
             continue
         opened = _one_more(opened)
-        end = json_end(text, position)
+        end, reached = json_end(text, position)
+        looks.spend(reached - position)
         closing = None if end is None else _TOP.match(text, blank_end(text, end))
         if closing and closing["close"]:
             yield tag.start(), closing.end()
             position = closing.end()
         elif text.startswith(("[", "{"), blank_end(text, position)):
+            started = position
             for found in _TOP_OR_STRING.finditer(text, position):
                 if found["string"]:
                     yield found.span()
@@ -105,6 +128,7 @@ def _quoted_spans(text: str) -> Iterator[tuple[int, int]]:
                     break
             else:
                 position = len(text)
+            looks.spend(position - started)
 
 
 def _one_more(opened: int) -> int:
@@ -129,9 +153,10 @@ class _Body:
 class _Scanner:
     """Finds the bodies of the blocks in a text."""
 
-    def __init__(self, text: str, repairs: Repairs) -> None:
+    def __init__(self, text: str, repairs: Repairs, looks: _Looks) -> None:
         self.text = text
         self.repairs = repairs
+        self.looks = looks
         self.outside: list[str] = []
         self.bodies: dict[str, _Body] = {}
 
@@ -160,11 +185,12 @@ class _Scanner:
 
     def _take(self, tag: re.Match[str], body: _Body) -> None:
         if tag["empty"] or tag.group() != f"<{body.name}>":
-            self.repairs.note(f"the tag of {body.name} was spelled {tag.group()!r}")
+            self.repairs.note(f"the tag of {body.name} was spelled {short_name(tag.group())!r}")
         elif body.closing is None:
             self.repairs.note(f"the closing tag of {body.name} was missing")
         elif body.closing.group() != f"</{body.name}>":
-            self.repairs.note(f"the closing tag of {body.name} was spelled {body.closing.group()!r}")
+            spelled = short_name(body.closing.group())
+            self.repairs.note(f"the closing tag of {body.name} was spelled {spelled!r}")
         if self.bodies.pop(body.name, None) is not None:
             # A second one corrects the first or follows a draft of it; both together could run a call twice.
             self.repairs.note(f"{body.name} stood there more than once; the last one counts")
@@ -172,7 +198,7 @@ class _Scanner:
 
     def _note_end(self, tag: re.Match[str]) -> None:
         tail = "" if _ENDS.match(self.text, tag.end()) else " and all that followed it"
-        self.repairs.note(f"{tag.group()!r}{tail} was ignored")
+        self.repairs.note(f"{short_name(tag.group())!r}{tail} was ignored")
 
     def _note_surroundings(self) -> None:
         for text in self.outside:
@@ -198,13 +224,16 @@ class _Scanner:
 
     def _after_json(self, start: int) -> re.Match[str] | None:
         """The tag after the valid JSON that begins at `start`."""
-        end = json_end(self.text, start)
+        end, reached = json_end(self.text, start)
+        self.looks.spend(reached - start)
         return None if end is None else _TOP.match(self.text, blank_end(self.text, end))
 
     def _next_tag(self, start: int) -> re.Match[str] | None:
         for found in _TOP_OR_STRING.finditer(self.text, start):
             if not found["string"] and not found["escape"]:
+                self.looks.spend(found.end() - start)
                 return found
+        self.looks.spend(len(self.text) - start)
         return None
 
 
@@ -273,8 +302,8 @@ def _whole_object(text: str, repairs: Repairs) -> dict[str, Block]:
     if start < 0:
         raise UnreadableError(f"no block was found; {_EXPECTED}")
     repairs.note("the output was one JSON object instead of four blocks")
-    end = json_end(text, start)
-    body = text[start:end] if end else _FENCE_END.sub("", text[start : _ends_start(text)])
+    end, _ = json_end(text, start)
+    body = text[start:end] if end else _without_fence_end(text[start : _ends_start(text)].rstrip())
     shape = Shape.of(body)
     if shape.in_string or len(shape.open) > 1:
         raise UnreadableError("the output ended inside its JSON object; write it again, shorter")
@@ -287,10 +316,16 @@ def _whole_object(text: str, repairs: Repairs) -> dict[str, Block]:
     return {name: Block(value[name]) for name in BLOCKS if name in value}
 
 
+def _without_fence_end(text: str) -> str:
+    without = text.rstrip("`~")
+    return without if len(text) - len(without) >= 3 else text
+
+
 def _ends_start(text: str) -> int:
     """Where the special tokens at the end of a text begin."""
-    last = len(text)
+    start = end = 0
     for found in _TOP.finditer(text):
-        if found["end"] and _ENDS.match(text, found.start()):
-            return found.start()
-    return last
+        if found["end"]:
+            start = start if end and not text[end : found.start()].strip() else found.start()
+            end = found.end()
+    return start if end and not text[end:].strip() else len(text)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
-from graphmem.state.repair import Repairs, UnreadableError
+from graphmem.state.repair import NUMBER_DIGITS, Repairs, UnreadableError
 from graphmem.vocabulary import Limits, json_text, short_name, text_fault, value_fault
 
 T = TypeVar("T")
@@ -103,6 +103,8 @@ class FieldReader:
         if isinstance(given, int) and not isinstance(given, bool):
             self.repairs.note(f"{where}: {field} was a number instead of a text")
             given = str(given)
+            if len(given) >= NUMBER_DIGITS:
+                raise EntryError(f"{field} is a number of {NUMBER_DIGITS} digits or more", is_shape=False)
         found = self.text(field, given)
         if not 1 <= len(found) <= self.limits.id_characters:
             raise EntryError(

@@ -8,6 +8,7 @@ decision is not half executed. Strict reading is this code with every leniency f
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Final, TypeVar
 
 from graphmem.state.blocks import BLOCKS, CALLS, DELTA, FOCUS, MESSAGE, Block, read_blocks
@@ -94,10 +95,10 @@ def parse(text: str, *, strict: bool = False, limits: Limits = _LIMITS) -> StepO
             tool_calls=tuple(reader.entries(CALLS, blocks[CALLS], reader.call, _failed_call)),
             message=reader.message(blocks[MESSAGE].value),
             text=text,
-            repairs=tuple(repairs.sentences),
+            repairs=repairs.sentences,
         )
     except (UnreadableError, EntryError) as error:
-        return StepOutput(text=text, repairs=tuple(repairs.sentences), fault=_sentence(f"{error}"))
+        return StepOutput(text=text, repairs=repairs.sentences, fault=_sentence(f"{error}"))
 
 
 def render_output(output: StepOutput) -> str:
@@ -162,9 +163,12 @@ class _Reader(FieldReader):
         """Every entry of a block, one that cannot be read as `failed` makes it.
 
         Raises:
-            UnreadableError: the block is no list, or strict reading met another shape than B.3's.
+            UnreadableError: the block is no list or too long a one, or strict reading met another shape than B.3's.
         """
-        for index, item in enumerate(self.list(name, block.value)):
+        items = self.list(name, block.value)
+        if len(items) > self.limits.entries:
+            raise UnreadableError(f"{name} has {len(items):,} entries; the limit is {self.limits.entries:,}")
+        for index, item in enumerate(items):
             where = f"{name}[{index}]"
             try:
                 yield read(where, item)
@@ -243,7 +247,10 @@ class _Reader(FieldReader):
             self.repairs.note(f"{MESSAGE} had no content and was read as none")
         content = fields.get("content")
         message = None if content is None else self.text(f"{MESSAGE}.content", content)
-        return message if message and message.strip() else None
+        if message is not None and not message.strip():
+            self.repairs.note(f"{MESSAGE}.content was blank and was read as null")
+            return None
+        return message
 
     def _summary(self, given: object) -> str:
         found = self.text("summary", given)
@@ -258,9 +265,10 @@ class _Reader(FieldReader):
             given = [given]
         if not isinstance(given, list):
             raise EntryError(f"refs is {shown(given)}, not a list of objects with rel and state_id")
-        refs = tuple(ref for index, item in enumerate(given) for ref in self._ref(f"{where}.refs[{index}]", item))
+        read = (ref for index, item in enumerate(given) for ref in self._ref(f"{where}.refs[{index}]", item))
+        refs = tuple(islice(read, self.limits.refs + 1))
         if len(refs) > self.limits.refs:
-            raise EntryError(f"{len(refs):,} refs were given; the limit is {self.limits.refs:,}", is_shape=False)
+            raise EntryError(f"too many refs were given; the limit is {self.limits.refs:,}", is_shape=False)
         return refs
 
     def _ref(self, where: str, item: object) -> Iterator[Ref]:

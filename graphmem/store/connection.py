@@ -62,7 +62,7 @@ class Connection:
         trace: Trace | None = None,
         show: Show | None = None,
     ) -> None:
-        if urlsplit(uri).scheme not in _SCHEMES:
+        if not _is_uri(uri):
             raise InvalidValueError(
                 f"{_without_login(uri)} is not a Neo4j URI: it begins with {', '.join(s + '://' for s in _SCHEMES)}"
             )
@@ -229,8 +229,18 @@ class _ReadOnlyDatabaseError(StoreError):
     """The database refuses writes."""
 
 
+def _is_uri(uri: str) -> bool:
+    try:
+        return urlsplit(uri).scheme in _SCHEMES and bool(urlsplit(uri).hostname)
+    except ValueError:
+        return False
+
+
 def _without_login(uri: str) -> str:
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return "that"
     return uri if "@" not in parts.netloc else parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 

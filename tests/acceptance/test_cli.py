@@ -110,7 +110,7 @@ def test_the_log_is_one_line_a_step(env: dict[str, str | None]) -> None:
 
 def test_why_shows_the_call_and_what_it_returned(env: dict[str, str | None]) -> None:
     answer = run(env, "why", "trip", "fee").stdout
-    assert 'derives obs:1.1 [raw result, request 1, step 3, node 1]: policy {"h":"A"}' in answer
+    assert 'derives obs:1.1: policy {"h":"A"} [raw result, r1 s3]' in answer
     assert "costs 80 USD\\x1b[2J" in answer
 
 
@@ -124,6 +124,9 @@ def test_the_list_of_queries_names_their_parameters(env: dict[str, str | None]) 
     answer = run(without_server, "cypher")
     assert answer.exit_code == 0
     assert any(line.split()[:4] == ["log", "space", "task", "[request]"] for line in answer.stdout.splitlines())
+    names = [line.split()[0] for line in answer.stdout.splitlines() if not line.startswith(" ")]
+    audits = [name for name in names if name.startswith("audit_")]
+    assert names[-len(audits) :] == audits
 
 
 @pytest.mark.parametrize(
@@ -213,8 +216,12 @@ def test_doctor_says_that_the_server_is_down(env: dict[str, str | None], tmp_pat
     assert "nothing answers at bolt://127.0.0.1:1" in answer.stdout
     embedded = run({**env, "GRAPHMEM_URI": None, "GRAPHMEM_HOME": str(tmp_path)}, "doctor")
     assert embedded.exit_code == 1
-    assert "try: graphmem up" in embedded.stdout
-    assert "Traceback" not in embedded.output
+    assert f"try: graphmem up --home {tmp_path}" in embedded.stdout
+    for said in (answer.stdout, embedded.stdout):
+        assert [line.split()[0] for line in said.splitlines() if not line.startswith((" ", "ok"))] == [
+            "wrong",
+            "skipped",
+        ]
 
 
 def test_a_server_that_is_not_up_is_said_so(env: dict[str, str | None], tmp_path: Path) -> None:
@@ -285,6 +292,7 @@ def test_help_and_version_need_no_server_and_no_extra() -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=subprocess_env({}), timeout=60, check=False)
     assert done.returncode == 1
     assert "pip install 'graphmem-neo4j[embedded]'" in done.stderr
+    assert "in a clone: pip install -e '.[embedded]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

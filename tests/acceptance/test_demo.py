@@ -5,6 +5,7 @@ import json
 import pytest
 
 import graphmem
+from graphmem import inspect
 from graphmem.agent import demo, run
 from graphmem.agent.demo import DemoReport
 from graphmem.agent.script import SCENES
@@ -38,11 +39,38 @@ def test_the_demo_has_the_size_that_was_promised(report: DemoReport) -> None:
 
 def test_the_demo_says_one_line_a_step_and_what_to_type_next(report: DemoReport, told: list[str]) -> None:
     for step in report.steps:
-        assert sum(line.startswith(f"{step.request}.{step.step} ") for line in told) == 1
+        assert sum(line.startswith(f"{step.step:>4}  ") for line in told) == 1
     assert len(report.commands) == 5
     assert len(report.queries) == 2
-    assert {line.strip() for line in told} >= {*report.commands, *report.queries}
-    assert all(len(line) <= 250 for line in told if line.strip() not in report.queries)
+    assert {line.strip() for line in told} >= {*report.commands}
+    words = " ".join(" ".join(told).split())
+    assert all(query in words for query in report.queries)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_what_the_demo_says_fits_the_terminal(graph: graphmem.Graph, space: graphmem.Space, columns: int) -> None:
+    told: list[str] = []
+    report = demo.run(graph, space.name, "t", write=told.append, columns=columns)
+    whole = {*report.commands}
+    lines = [line for text in told for line in text.split("\n") if line.strip() not in whole]
+    # A word of a query that is longer than the terminal is not broken.
+    assert [line for line in lines if len(line) > columns and " " in line.strip()] == []
+
+
+def test_the_demo_first_says_what_its_signs_mean_and_that_no_model_is_called(
+    report: DemoReport, told: list[str]
+) -> None:
+    beginning = " ".join(told[: told.index(next(line for line in told if "request 1" in line))])
+    for part in ("no model is called", "(+)", "(~)", "(-)", "(!)", "tokens of the prompt", report.task):
+        assert part in beginning
+
+
+def test_a_step_is_told_by_its_number_in_the_ledger(report: DemoReport, connection: Connection) -> None:
+    ledger = {line.number: line for line in inspect.log(connection, report.space, report.task)}
+    assert [(step.step, step.request) for step in report.steps] == [
+        (line.number, line.request) for line in ledger.values() if line.kind in ("step", "refused")
+    ]
+    assert all(step.added == len(ledger[step.step].added) for step in report.steps)
 
 
 def test_the_numbers_of_the_report_are_those_of_the_graph(
@@ -133,7 +161,7 @@ def test_a_run_that_was_interrupted_is_left_open_and_the_next_takes_another_task
     graph: graphmem.Graph, space: graphmem.Space
 ) -> None:
     def interrupt(line: str) -> None:
-        if line.startswith("2.7 "):
+        if line.startswith("  13  "):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -72,6 +72,8 @@ def story(graph: graphmem.Graph, connection: Connection) -> Iterator[str]:
 
 def test_a_space_shows_its_tasks_and_no_others(connection: Connection, story: str, space: graphmem.Space) -> None:
     assert inspect.tasks(connection, space.name) == ()
+    spaces = {line.space: line.tasks for line in inspect.spaces(connection, limit=1_000_000)}
+    assert (spaces[story], spaces.get(space.name)) == (1, None)
     (line,) = inspect.tasks(connection, story)
     assert (line.task, line.open, line.requests, line.steps, line.nodes, line.pending) == ("trip", 2, 2, 9, 1, None)
     assert line.text == "And now?"
@@ -127,6 +129,7 @@ def test_the_log_has_one_line_a_step(connection: Connection, story: str) -> None
     assert [line.kind for line in lines] == kinds
     assert lines[2].node == 1
     assert lines[1].calls[0].arguments == {"hotel": "A"}
+    assert [line.answered for line in lines] == [(), (), ("policy",), *[()] * 6]
     assert lines[4].updated == ("fact",)
     assert [reason.what for reason in lines[5].rejected] == ["update nothing"]
     assert lines[6].removed == ("why not",)
@@ -158,6 +161,19 @@ def test_what_does_not_exist_is_an_error_that_names_the_command(connection: Conn
     for read_id in (inspect.show, inspect.why):
         with pytest.raises(NotFoundError, match="never"):
             read_id(connection, story, "trip", "never")
+        with pytest.raises(NotFoundError) as of_request:
+            read_id(connection, story, "trip", "request:1")
+        assert of_request.value.command == f"graphmem log trip --request 1 --space {story}"
+    with pytest.raises(NotFoundError) as absent:
+        inspect.show(connection, story, "trip", "obs:99.1")
+    assert absent.value.command == f"graphmem log trip --space {story}"
+    with pytest.raises(NotFoundError) as raw:
+        inspect.why(connection, story, "trip", "obs:1.1")
+    assert raw.value.command == f"graphmem show trip obs:1.1 --space {story}"
+    with pytest.raises(NotFoundError, match="no task 'other'"):
+        inspect.run_named(connection, "log", {"space": story, "task": "other"})
+    with pytest.raises(NotFoundError, match="nothing in space"):
+        inspect.require_space(connection, f"{story}x")
     with pytest.raises(NotFoundError):
         inspect.disclose(connection, story, "other", ["fact"])
     with pytest.raises(InvalidValueError):
@@ -300,4 +316,4 @@ def test_an_answer_is_plain_json(connection: Connection, story: str) -> None:
     )
     for answer in answers:
         assert json.loads(json.dumps([line.to_dict() for line in answer]))
-    assert LogLine(number=1, kind="open", author="x", request=1).to_dict()["calls"] == ()
+    assert LogLine(number=1, kind="open", author="x", request=1).to_dict()["calls"] == []

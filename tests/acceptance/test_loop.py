@@ -24,8 +24,8 @@ def text(*calls: tuple[str, dict[str, object]], message: str | None = None, delt
     return render_output(StepOutput(tool_calls=wanted, message=message, delta=delta))
 
 
-def tools(*functions: Callable[..., object]) -> dict[str, Tool]:
-    return {function.__name__: Tool.of(function) for function in functions}
+def tools(*functions: Callable[..., object]) -> list[Tool]:
+    return [Tool.of(function) for function in functions]
 
 
 def double(number: int) -> object:

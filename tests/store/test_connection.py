@@ -33,7 +33,9 @@ def test_a_missing_database_is_named(server_env: Mapping[str, str]) -> None:
         graphmem.connect(server_env["GRAPHMEM_URI"], "neo4j", server_env["GRAPHMEM_PASSWORD"], "nowhere")
 
 
-@pytest.mark.parametrize("uri", ["http://127.0.0.1:7474", "127.0.0.1:7687", "bolt//x", "https://user:secret@host"])
+@pytest.mark.parametrize(
+    "uri", ["http://127.0.0.1:7474", "127.0.0.1:7687", "bolt//x", "https://user:secret@host", "bolt://[::1", "bolt://"]
+)
 def test_a_uri_of_another_kind_is_refused_with_those_that_work(uri: str) -> None:
     with pytest.raises(InvalidValueError, match="bolt://") as caught:
         graphmem.connect(uri, "neo4j", "x")

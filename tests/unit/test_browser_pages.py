@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import re
+import socket
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -107,6 +108,26 @@ def test_the_link_leads_to_user_and_password_in_the_steps_that_browser_takes(pag
     assert answer[provider["config"]["token_type_authentication"]] == PASSWORD
 
 
+def test_the_short_link_leads_to_the_long_one_until_it_was_used(pages: BrowserPages) -> None:
+    assert len(pages.short_link) < 60
+    path = urlsplit(pages.short_link).path
+    for _ in range(2):
+        moved = ask(pages, "GET", path)
+        assert (moved.status, moved.headers["Location"], moved.text) == (302, pages.link, "")
+    code_of(authorize(pages))
+    used = ask(pages, "GET", path)
+    assert (used.status, used.headers["Location"]) == (410, None)
+
+
+def test_the_short_link_grows_old() -> None:
+    now = [0.0]
+    login = OneTimeLogin(BROWSER, "neo4j", PASSWORD, clock=lambda: now[0])
+    login.check_unused()
+    now[0] = LINK_SECONDS + 1
+    with pytest.raises(Refused, match="too old"):
+        login.check_unused()
+
+
 def test_a_second_use_of_the_link_is_refused(pages: BrowserPages) -> None:
     code = code_of(authorize(pages))
     assert authorize(pages).status == 410
@@ -203,7 +224,14 @@ def test_every_opening_has_a_secret_path_of_its_own(pages: BrowserPages) -> None
 
 
 def test_the_password_stands_in_no_text_that_is_shown(pages: BrowserPages) -> None:
-    shown = [pages.link, pages.paste_hint, repr(pages), repr(pages.login), guide(pages.address, "alice", "trip")]
+    shown = [
+        pages.link,
+        pages.short_link,
+        pages.paste_hint,
+        repr(pages),
+        repr(pages.login),
+        guide(pages.address, "alice", "trip"),
+    ]
     discovery = ask(pages, "GET", f"{pages.login.path}/discovery.json")
     assert not any(PASSWORD in text for text in [*shown, discovery.text, authorize(pages).headers["Location"]])
 
@@ -212,7 +240,7 @@ def test_the_password_stands_in_no_text_that_is_shown(pages: BrowserPages) -> No
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "localhost:{port}", "127.0.0.1", ""])
-@pytest.mark.parametrize("path", ["/live.grass", "/guide.html", "{login}/discovery.json", "{login}/auth"])
+@pytest.mark.parametrize("path", ["/live.grass", "/guide.html", "{login}", "{login}/discovery.json", "{login}/auth"])
 def test_another_host_is_refused(pages: BrowserPages, host: str, path: str) -> None:
     named = host.format(port=pages.port)
     answer = ask(pages, "GET", path.format(login=pages.login.path), ASKED, Host=named)
@@ -250,8 +278,15 @@ def test_a_broken_request_does_not_end_the_pages(pages: BrowserPages) -> None:
 
 def test_a_port_that_is_taken_is_an_error_that_says_so(pages: BrowserPages) -> None:
     second = BrowserPages("bolt://127.0.0.1:7687", BROWSER, "neo4j", PASSWORD, port=pages.port)
-    with pytest.raises(StartError, match=f"Port {pages.port}.*is taken"), second:
+    with pytest.raises(StartError, match=f"Another `graphmem browser` .* port {pages.port}.*Ctrl-C"), second:
         pass
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        third = BrowserPages("bolt://127.0.0.1:7687", BROWSER, "neo4j", PASSWORD, port=port)
+        with pytest.raises(StartError, match=f"Port {port}.*is taken"), third:
+            pass
 
 
 def test_the_port_is_free_after_the_block() -> None:

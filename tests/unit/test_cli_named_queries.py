@@ -37,6 +37,12 @@ def test_a_wrong_parameter_is_named(name: str, given: dict[str, Any], why: str) 
         parameters(inspect_query(name), given)
 
 
+def test_a_missing_parameter_is_answered_with_the_whole_line_to_type() -> None:
+    with pytest.raises(InvalidValueError) as raised:
+        parameters(inspect_query("show"), {"space": "s", "id": "it's"})
+    assert raised.value.command == "graphmem cypher show -p space=s -p task=TASK -p 'id=it'\"'\"'s'"
+
+
 def test_text_is_read_as_its_parameter_needs_it() -> None:
     given: dict[str, Any] = {"space": "7", "task": "2024", "ids": "a, obs:1.1"}
     assert parameters(inspect_query("disclose"), given) == {"space": "7", "task": "2024", "ids": ["a", "obs:1.1"]}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmem_cli.tables import block, cut, fitted, table, visible, width
+from graphmem_cli.tables import block, cut, fitted, table, visible, width, wrapped
 
 
 @given(st.text())
@@ -54,6 +54,27 @@ def test_a_table_fits_its_terminal_and_a_row_is_one_line(rows: list[tuple[str, i
     lines = list(table(("TEXT", "N", "MORE"), rows, columns=columns))
     assert len(lines) == len(rows) + 1
     assert all(width(line) <= columns for line in lines)
+
+
+@given(
+    st.text(max_size=300),
+    st.integers(min_value=20, max_value=120),
+    st.integers(min_value=0, max_value=80),
+)
+def test_wrapped_text_fits_and_loses_nothing_but_blanks(text: str, columns: int, depth: int) -> None:
+    indent = "│  " * depth
+    lines = list(wrapped(text, columns=columns, first=indent, rest=indent))
+    assert all(width(line) <= columns for line in lines)
+    if depth == 0:
+        assert "".join(lines).replace(" ", "") == visible(text).replace(" ", "")
+
+
+def test_text_is_broken_at_blanks_and_commas() -> None:
+    assert list(wrapped('say {"one":1,"two":20,"three":3,"four":4}', columns=26, rest="  ")) == [
+        'say {"one":1,"two":20,',
+        '  "three":3,"four":4}',
+    ]
+    assert list(wrapped("it costs no more than 80,000 USD", columns=26)) == ["it costs no more than", "80,000 USD"]
 
 
 def test_only_the_widest_columns_are_cut() -> None:

@@ -211,10 +211,11 @@ def test_a_message_with_calls_and_an_empty_output_are_for_the_rules_to_refuse() 
     assert parse(blocks(), strict=True).fault is None
 
 
-@pytest.mark.parametrize("content", [None, "", "  \n"])
-def test_a_blank_message_is_no_message(content: str | None) -> None:
-    output = parse(blocks(body=json.dumps({"content": content})), strict=True)
-    assert (output.message, output.fault) == (None, None)
+@pytest.mark.parametrize("content", ["", "  \n"])
+def test_a_blank_message_is_no_message_and_a_violation_in_strict_reading(content: str) -> None:
+    output = mended(blocks(delta=(ADD,), body=json.dumps({"content": content})))
+    assert (output.message, output.delta) == (None, (PLAN,))
+    assert output.repairs == ("assistant_message.content was blank and was read as null",)
 
 
 # --- what real models do wrong ----------------------------------------------------------------------------------------
@@ -474,6 +475,22 @@ def test_an_id_that_is_a_number_is_read_as_text() -> None:
     assert mended(blocks(delta=({**ADD, "state_id": 7},))).delta == (replace(PLAN, id="7"),)
 
 
+def test_ids_that_are_long_numbers_are_taken_whole() -> None:
+    first, second = 1234567890123456789012345, 1234567890123456789012346
+    output = mended(
+        blocks(delta=({**ADD, "state_id": first}, {**ADD, "state_id": second}, {**ADD, "state_id": -first}))
+    )
+    assert [given.id for given in output.delta] == [f"{first}", f"{second}", f"{-first}"]
+
+
+@pytest.mark.parametrize("digits", [201, 640, 641, 5_000])
+def test_an_id_that_is_too_long_a_number_is_a_fault(digits: int) -> None:
+    text = blocks(delta=({**ADD, "state_id": 7},)).replace(": 7", f": {'7' * digits}")
+    for limits in (Limits(), Limits(id_characters=10_000)):
+        (only,) = parse(text, limits=limits).delta
+        assert bool(only.fault) == (limits == Limits() or digits > 201)
+
+
 def test_a_key_that_stands_twice_is_noted_and_the_last_counts() -> None:
     output = mended(GOOD.replace('"nights": 2', '"nights": 1, "nights": 2'))
     assert output.delta == (PLAN,)
@@ -657,6 +674,31 @@ def test_an_output_too_large_is_a_fault() -> None:
     assert "the limit is 100" in (parse(GOOD, limits=Limits(text_bytes=100)).fault or "")
 
 
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("name", ["focus", "delta", "calls"])
+def test_too_many_entries_are_the_fault_of_the_whole_output(name: str, strict: bool) -> None:
+    entry: Any = {"focus": {"target_id": "h", "reason": "r"}, "delta": ADD, "calls": CALL}[name]
+    few: dict[str, Any] = {name: (entry,) * 3}
+    many: dict[str, Any] = {name: (entry,) * 4}
+    limits = Limits(entries=3)
+    assert parse(blocks(**few), strict=strict, limits=limits).fault is None
+    output = parse(blocks(**many), strict=strict, limits=limits)
+    assert "has 4 entries; the limit is 3" in (output.fault or "")
+    assert (output.access, output.delta, output.tool_calls) == ((), (), ())
+
+
+def test_of_many_repairs_fifty_are_listed_and_the_others_counted() -> None:
+    keys = {f"key {index}": index for index in range(1_000)}
+    output = mended(blocks(delta=({**ADD, **keys}, {**ADD, "k" * 5_000: 1})))
+    assert (len(output.repairs), output.repairs[-1]) == (51, "and 951 more")
+    assert len(mended(blocks(delta=({**ADD, **dict(list(keys.items())[:50])},))).repairs) == 50
+
+
+def test_a_repair_is_a_short_sentence_however_long_the_slip() -> None:
+    output = mended(GOOD.replace("<state_delta>", f"<state_delta{' ' * 5_000}>") + f"<|{'x' * 5_000}|>")
+    assert all(len(said) <= 500 for said in output.repairs)
+
+
 @pytest.mark.parametrize("depth", [99, 900, 5_000, 200_000])
 @pytest.mark.parametrize("strict", [True, False])
 def test_nesting_too_deep_is_a_fault_and_no_crash(depth: int, strict: bool) -> None:
@@ -670,12 +712,65 @@ def test_a_value_of_fifty_levels_is_no_fault() -> None:
     assert parse(text, strict=True).delta[0].fault is None
 
 
+def _adversarial(characters: int) -> dict[str, str]:
+    """Texts of about so many characters, each of which tempts a reader to look at the same text again and again."""
+
+    def many(piece: str, share: int = 1) -> str:
+        return piece * (characters // share // len(piece))
+
+    bad = "<state_delta>[{ bad "
+    return {
+        "strings and ends of reasoning": bad + many('"a": "b", ', 2) + many(" </think>", 2),
+        "end tokens": '{"state_delta":[]' + many("</s>") + "x",
+        "end tokens in lines": '{"state_delta":[]' + many("</s> \n") + "x",
+        "line breaks in a fence": f"<state_delta>```json\n{{bad{many(chr(10))}x</state_delta>",
+        "spaces in a fence": f"<state_delta>```json\n{{bad{many(' ')}x",
+        "spaces in an object": '{"state_delta": [bad' + many(" ") + "x",
+        "fences after an object": '{"state_delta": [bad}]}' + many("``` ") + "x",
+        "open parentheses": "<state_delta>[{'a': " + many("(") + "</state_delta>",
+        "a few open parentheses in each of many calls": "<tool_calls>["
+        + many('{"name":"a","arguments":"{a' + "(" * 1_000 + '"},')
+        + "{}]</tool_calls>",
+        "fields of an f-string": f"<state_delta>[f'{many('{a}')}']</state_delta>",
+        "quotes": f'<state_delta>["{many(chr(34))}]</state_delta>',
+        "single quotes": f"<state_delta>['{many(chr(39))}]</state_delta>",
+        "escapes": '<state_delta>["' + many("\\x"),
+        "brackets": f"<state_delta>[{many('[],')}x]</state_delta>",
+        "commas": f"<state_delta>[{many(', ')}]</state_delta>",
+        "question marks": f"<state_delta>[{many('?')} x]</state_delta>",
+        "tags inside strings": '<state_delta>["a", ' * 999 + many('"a", ') + "</think>",
+        "messages inside messages": '<assistant_message>["' + many('<assistant_message>", "'),
+        "keys that are unknown": bad[:-5]
+        + ",".join(f'"{key}": 1' for key in range(characters // 10))
+        + "}]</state_delta>",
+        "refs": '<state_delta>[{"operation": "update", "state_id": "a", "refs": {"supports": ['
+        + many("1,")
+        + "1]}}]</state_delta>",
+        "digits": f"<state_delta>[{many('1')}]</state_delta>",
+    }
+
+
+def _seconds(text: str) -> float:
+    started = time.process_time()  # of this process alone: another one on the machine does not count
+    parse(text)
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize("name", _adversarial(100))
+def test_an_adversarial_text_is_read_in_a_time_in_proportion_to_its_length(name: str) -> None:
+    seconds = _seconds(_adversarial(200_000)[name])
+    assert seconds < 5
+    if seconds > 0.5:
+        assert seconds < 4 * _seconds(_adversarial(100_000)[name])
+
+
 @pytest.mark.parametrize(
     "piece",
     [
         "<state_delta>",
         "<state_delta>[",
         '<state_delta>["',
+        "<think>",
         "</think>",
         '\\"',
         '"',
@@ -688,10 +783,20 @@ def test_a_value_of_fifty_levels_is_no_fault() -> None:
     ],
 )
 def test_a_degenerate_text_is_read_in_time(piece: str) -> None:
-    started = time.perf_counter()
-    parse(GOOD[:-60] + piece * (200_000 // len(piece)))
-    parse(piece * (200_000 // len(piece)))
-    assert time.perf_counter() - started < 10
+    assert _seconds(GOOD[:-60] + piece * (200_000 // len(piece))) < 5
+    assert _seconds(piece * (200_000 // len(piece))) < 5
+
+
+def test_what_is_too_long_to_be_mended_says_so_and_valid_json_is_never_too_long() -> None:
+    long = {**ADD, "value": ["a"] * 50_000}
+    assert parse(blocks(delta=(long,))).delta[0].fault is None
+    assert "too long to be mended" in (parse(blocks(delta=(long,)).replace('"value"', "value")).fault or "")
+    assert mended(blocks(delta=({**ADD, "value": ["a"] * 5_000},)).replace('"value"', "value")).delta[0].fault is None
+
+
+def test_a_text_mended_by_json_repair_is_made_of_plain_texts() -> None:
+    (only,) = mended(blocks(delta=({**ADD, "value": "x" * 5_000},)).replace('"value"', "value")).delta
+    assert type(only.value) is str
 
 
 # --- properties -------------------------------------------------------------------------------------------------------
