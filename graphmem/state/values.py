@@ -240,12 +240,15 @@ class Reason(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCalls(Value):
-    """Calls that were committed and whose results are not in yet. `recorded` are they as the graph has them."""
+    """Calls that were committed and whose results are not in yet. `recorded`: as the graph has them, redacted."""
 
     step: int
     calls: tuple[ToolCall, ...]
     p_b: str
-    recorded: tuple[ToolCall, ...] = field(repr=False)
+    recorded: tuple[ToolCall, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "recorded", self.recorded or self.calls)
 
 
 # --- what a step answers ---------------------------------------------------------------------------------------------

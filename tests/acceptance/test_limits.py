@@ -265,7 +265,7 @@ def test_results_of_other_calls_than_those_that_wait_are_refused(space: Space) -
     request = space.task("t").request("one")
     result = request.step(request.status(), StepOutput(tool_calls=(ToolCall(name="refund", arguments={"usd": 1}),)))
     forged = (ToolCall(name="charge", arguments={"usd": 9999}, id="x"),)
-    pending = PendingCalls(step=result.step, calls=forged, p_b=result.p_b, recorded=forged)
+    pending = PendingCalls(step=result.step, calls=forged, p_b=result.p_b)
     with pytest.raises(NotPendingError):
         request.observe(pending, [ToolResult(call_id="x", content="done")])
     assert request.status().pending is not None
