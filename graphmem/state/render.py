@@ -13,20 +13,21 @@ from graphmem.state.index import Index
 from graphmem.state.values import ActiveState, IndexEntry, Observation, Reason, Related, ToolCall
 from graphmem.vocabulary import json_text
 
-_TAG: Final = re.compile("<(/?(?:agent_status|latest_observation|user_query))>")
+_TAG: Final = re.compile(r"<(\s*/?\s*(?:agent_status|latest_observation|user_query)\s*)>", re.IGNORECASE)
 _REASONS: Final = 50
 UNKNOWN_OUTCOME: Final = "(outcome unknown: the call may or may not have run)"
 
 
 def input_prompt(*, status: str, observation: str, query: str) -> str:
     """The three blocks of B.3's input prompt."""
-    blocks = (("agent_status", status), ("latest_observation", observation), ("user_query", query))
-    return "\n\n".join(f"<{tag}>\n{_TAG.sub(_contained, text)}\n</{tag}>" for tag, text in blocks)
-
-
-def _contained(tag: re.Match[str]) -> str:
-    """A tag of the frame that stands in a text: `</user_query>` becomes `<\\/user_query>`, which closes nothing."""
-    return f"<\\{tag.group(1)}>"
+    # A tag of the frame that stands in a text closes and opens nothing: in the JSON of the status its `<` is written
+    # \u003c, which is the same text, and elsewhere it is broken by a backslash.
+    blocks = (
+        ("agent_status", _TAG.sub(r"\\u003c\1>", status)),
+        ("latest_observation", _TAG.sub(r"<\\\1>", observation)),
+        ("user_query", _TAG.sub(r"<\\\1>", query)),
+    )
+    return "\n\n".join(f"<{tag}>\n{text}\n</{tag}>" for tag, text in blocks)
 
 
 def agent_status(

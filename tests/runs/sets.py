@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from graphmem import Status, StepOutput, StepResult
+from graphmem.state.render import UNKNOWN_OUTCOME
 
+_FRAME = re.compile(r"<\\(\s*/?\s*(?:agent_status|latest_observation|user_query)\s*)>", re.IGNORECASE)
 _PROMPT: Final = re.compile(
     r"<agent_status>\n(.*)\n</agent_status>\n\n<latest_observation>\n(.*)\n</latest_observation>\n\n<user_query>\n(.*)\n</user_query>",
     re.DOTALL,
@@ -112,8 +114,8 @@ class Sets:
         assert requests == [number for number in range(1, self.number) if number not in folded]
         assert status.history.folded or len(shown) == len(expected)
         for entry in status.index:
-            text = " ".join(self.requests[entry.request - 1].split())
-            assert entry.text == text or text.startswith(entry.text.removesuffix("…"))
+            text = self.requests[entry.request - 1]
+            assert entry.text == text or " ".join(text.split()).startswith(entry.text.removesuffix("…"))
             assert all(self.states[line.id] == entry.request for line in entry.states)
 
     def _check_text(self, status: Status) -> None:
@@ -121,8 +123,7 @@ class Sets:
         prompt = _PROMPT.fullmatch(status.text())
         assert prompt is not None
         agent_status, observation, query = prompt.groups()
-        # Text cannot close the block it stands in: its closing tag has a backslash there.
-        observation = observation.replace("<\\/latest_observation>", "</latest_observation>")
+        observation = _FRAME.sub(r"<\1>", observation)
         index = [entry for entry in _section(agent_status, "Historical State Index") if "states" in entry]
         assert [(entry["query_id"], [state["state_id"] for state in entry["states"]]) for entry in index] == [
             (entry.request, [line.id for line in entry.states]) for entry in status.index
@@ -131,10 +132,11 @@ class Sets:
         assert [state["state_id"] for state in active] == self.active
         for state in active:
             assert set(_related(state)) == self.neighbours(state["state_id"])
-            assert state["type"] != "observation" or state["value"] == self.results[state["state_id"]]
+            if state["type"] == "observation":
+                assert state["value"] == (self.results[state["state_id"]] or UNKNOWN_OUTCOME)
         assert tuple(_OBSERVATION_HEAD.findall(observation)) == self.latest
         assert all((self.results[id_] or "") in observation for id_ in self.latest)
-        assert query.replace("<\\/user_query>", "</user_query>") == self.requests[-1]
+        assert _FRAME.sub(r"<\1>", query) == self.requests[-1]
 
 
 def _section(text: str, heading: str) -> list[dict[str, Any]]:
