@@ -5,6 +5,7 @@ the same output. Invariant: one bad operation never stops the others; each that 
 act on.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -143,9 +144,8 @@ def _could_exist(id_: str, view: View) -> bool:
 
 
 def _request_number(id_: str) -> int:
-    digits = id_.removeprefix("request:")
-    number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0
-    return number if str(number) == digits else 0
+    found = re.fullmatch(r"request:([1-9][0-9]{0,8})", id_)
+    return int(found[1]) if found else 0
 
 
 def validate(output: StepOutput, view: View) -> Plan:
@@ -311,13 +311,10 @@ def _valid_access(access: tuple[Access, ...], view: View, reasons: list[Reason])
         why = _access_fault(item, view)
         if why is not None:
             reasons.append(Reason(what=f"access {short_name(item.target, characters=200)}".strip(), why=why))
-        elif item.target not in done and item.target not in view.disclosed and not _is_unfolded(item.target, view):
+        elif item.target not in view.disclosed and _request_number(item.target) not in view.unfolded:
+            if item.target not in done:
+                yield item.target
             done.add(item.target)
-            yield item.target
-
-
-def _is_unfolded(target: str, view: View) -> bool:
-    return target.startswith("request:") and _request_number(target) in view.unfolded
 
 
 def _access_fault(access: Access, view: View) -> str | None:
