@@ -1,10 +1,12 @@
 """Every query file on a real server: it parses as Cypher 5 and 25, without a warning, and is what its header says."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import neo4j
 import pytest
 
+import graphmem
 from graphmem.store import Connection, query, query_names
 from graphmem.store.queries import folder
 
@@ -38,3 +40,15 @@ def test_every_query_file_is_small_and_has_a_sentence() -> None:
     for name in NAMES:
         assert query(name).summary.endswith((".", "!")), name
         assert len(query(name).text.splitlines()) <= 130, name
+
+
+def test_a_status_without_its_lock_is_a_read_and_reads_the_same(space: graphmem.Space, connection: Connection) -> None:
+    space.task("t").request("one")
+    locking = query("task/status")
+    reading = replace(locking, text=locking.without_lock)
+    p = {"space": space.name, "task": "t", "op": "x", "request": 1, "low": 1, "lines": 9, "heads": 9, "neighbours": 9}
+    rows, locked = connection.read_locked(locking, p)
+    assert locked
+    assert connection.read(reading, p) == rows
+    with pytest.raises(graphmem.StoreError, match="AccessMode"):
+        connection.read(locking, p)

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import LiteralString
 
 import pytest
 
 import graphmem
 from graphmem import SchemaError, server
+from graphmem.inspect import Check, examine
 from graphmem.store import Connection, init, migrations, schema_version
 
 CHECKSUMS = ["cc4768186322e24a5df16a3335c6a8310e74677bf88a89818f2a160c14fb049b"]
@@ -124,3 +126,66 @@ def test_another_writer_waits_for_the_lock(opened: Connection) -> None:
             with pytest.raises(TimeoutError):
                 other.result(timeout=0.5)
         assert other.result(timeout=20) == 1
+
+
+CLASHES: tuple[tuple[LiteralString, LiteralString, str], ...] = (
+    ("CREATE CONSTRAINT task_key FOR (n:Other) REQUIRE n.key IS UNIQUE", "DROP CONSTRAINT task_key", "Other.key"),
+    ("CREATE INDEX task_key FOR (n:Other) ON (n.a)", "DROP INDEX task_key", "Other.a"),
+    ("CREATE INDEX others FOR (n:Task) ON (n.key)", "DROP INDEX others", "Task"),
+)
+
+
+@pytest.mark.parametrize(("clash", "mend", "named"), CLASHES)
+def test_a_name_or_place_that_is_taken_is_named_by_init_and_doctor(
+    opened: Connection, empty_server: server.Server, clash: LiteralString, mend: LiteralString, named: str
+) -> None:
+    init(opened)
+    opened.run("test", "DROP CONSTRAINT task_key")
+    opened.run("test", clash)
+    try:
+        with pytest.raises(SchemaError, match=r"task_key \(uniqueness of Task\.key\)") as caught:
+            init(opened)
+        commands = [check.command for check in indexes(empty_server)]
+    finally:
+        opened.run("test", mend)
+        init(opened)
+    assert named in str(caught.value)
+    assert commands == ["CREATE CONSTRAINT task_key IF NOT EXISTS FOR (n:Task) REQUIRE n.key IS UNIQUE;"]
+
+
+def indexes(up: server.Server) -> list[Check]:
+    """What doctor says of them."""
+    checks = examine(lambda: Connection(up.uri, user=up.user, password=up.password), embedded=False)
+    return [check for check in checks if check.name == "indexes"]
+
+
+def test_an_index_by_another_name_serves_as_well(opened: Connection, empty_server: server.Server) -> None:
+    init(opened)
+    opened.run("test", "DROP CONSTRAINT task_key")
+    opened.run("test", "CREATE CONSTRAINT mine FOR (n:Task) REQUIRE n.key IS UNIQUE")
+    try:
+        assert init(opened) == 1
+        verdicts = [check.verdict for check in indexes(empty_server)]
+    finally:
+        opened.run("test", "DROP CONSTRAINT mine")
+        init(opened)
+    assert verdicts == ["ok"]
+
+
+@pytest.mark.parametrize("checksums", [5, "abc", [1, 2], True])
+def test_a_schema_node_of_somebody_else_is_said_to_be_none(opened: Connection, checksums: object) -> None:
+    init(opened)
+    opened.run("test", _SET, {"checksums": checksums})
+    try:
+        for look in (schema_version, init):
+            with pytest.raises(SchemaError, match="not a schema of graphmem"):
+                look(opened)
+    finally:
+        opened.run("test", _SET, {"checksums": CHECKSUMS})
+
+
+def test_every_statement_of_the_migrations_is_understood() -> None:
+    statements = sum(path.read_text().count("CREATE ") for path in migrations.migrations())
+    made = migrations.declared()
+    assert len(made) == statements + 1
+    assert len({(one.label, one.properties) for one in made}) == len(made)
