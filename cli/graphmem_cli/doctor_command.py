@@ -45,7 +45,7 @@ class _Progress:
     """A line on stderr that is written over, where that is a terminal; elsewhere one line after the other."""
 
     def __init__(self) -> None:
-        self._overwrites = sys.stderr.isatty()
+        self._overwrites = sys.stderr is not None and sys.stderr.isatty()
         self._is_shown = False
 
     def say(self, text: str) -> None:

@@ -7,13 +7,14 @@ Invariant: the embedded server's own password goes to no other server.
 
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import click
 from click.core import ParameterSource
@@ -24,7 +25,9 @@ from graphmem.inspect import paste
 from graphmem.llm.tokens import WhenUsed
 from graphmem.store import Connection, schema_version
 from graphmem.task import Context
-from graphmem_cli.tables import table, terminal_width, visible
+from graphmem_cli.tables import json_escape, table, terminal_width, visible
+
+_SPECIAL: Final = re.compile(r"[^\n\x20-\x7e]")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -79,8 +82,19 @@ class Reach:
 
     def _given_password(self) -> str | None:
         if self.password_file is not None:
-            return self.password_file.read_text(encoding="utf-8").rstrip("\r\n")
+            return _password_in(self.password_file)
         return None if self.home_named else os.environ.get("GRAPHMEM_PASSWORD")
+
+
+def _password_in(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise InvalidValueError(
+            f"{file} is not a text in UTF-8; it must hold the password and nothing else."
+        ) from error
+    except OSError as error:
+        raise InvalidValueError(f"{file} cannot be read: {error.strerror}") from error
 
 
 def embedded_server(home: Path | None) -> Any:
@@ -137,6 +151,11 @@ def optional_space_option(command: Command) -> Command:
 def _space_option(*, required: bool) -> Callable[[Command], Command]:
     about = "The space (tenant) to look into."
     return click.option("--space", required=required, envvar="GRAPHMEM_SPACE", show_envvar=True, help=about)
+
+
+def number_option(flag: str, about: str) -> Callable[[Command], Command]:
+    """A number of the graph: a request or a step."""
+    return click.option(flag, type=click.IntRange(min=1, max=2**63 - 1), help=about)
 
 
 def limit_option(default: int) -> Callable[[Command], Command]:
@@ -220,9 +239,10 @@ def path_hint() -> str | None:
 
 
 def print_json(value: object) -> None:
-    """The answer as JSON."""
+    """The answer as JSON. What could drive a terminal, or hide in it, is an escape there, so the value is the same."""
     utf8 = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") == "utf8"
-    click.echo(json.dumps(value, ensure_ascii=not utf8, indent=2, default=str))
+    text = json.dumps(value, ensure_ascii=not utf8, indent=2, default=str)
+    click.echo(_SPECIAL.sub(lambda found: json_escape(found[0]), text))
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -3,7 +3,6 @@
 Each calls one function of `graphmem.inspect` (status: of the task itself, as an agent would) and prints the answer.
 """
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -20,6 +19,7 @@ from graphmem_cli.options import (
     connection_options,
     json_option,
     limit_option,
+    number_option,
     optional_space_option,
     print_json,
     print_table,
@@ -132,10 +132,10 @@ def status(reach: Reach, space: str, task: str, as_json: bool) -> None:
         try:
             found = graph.space(space).task(task).open_request().status()
         except NoOpenRequestError as error:
-            error.command = f"graphmem requests {task} --space {space}"
+            error.command = inspect.command("requests", task, space=space)
             raise
         except NotFoundError as error:
-            error.command = f"graphmem tasks --space {space}"
+            error.command = inspect.command("tasks", space=space)
             raise
     if as_json:
         print_json(found.to_dict())
@@ -149,7 +149,7 @@ def status(reach: Reach, space: str, task: str, as_json: bool) -> None:
 
 @click.command()
 @_task
-@click.option("--request", type=click.IntRange(min=1), help="Only the states of this request.")
+@number_option("--request", "Only the states of this request.")
 @limit_option(1_000)
 @_read
 def states(reach: Reach, space: str, task: str, request: int | None, limit: int, as_json: bool) -> None:
@@ -202,9 +202,9 @@ def disclose(reach: Reach, space: str, task: str, ids: tuple[str, ...], as_json:
 
 @click.command()
 @_task
-@click.option("--request", type=click.IntRange(min=1), help="Only the steps of this request.")
-@click.option("--first", type=click.IntRange(min=1), help="From this step on.")
-@click.option("--last", type=click.IntRange(min=1), help="Up to this step.")
+@number_option("--request", "Only the steps of this request.")
+@number_option("--first", "From this step on.")
+@number_option("--last", "Up to this step.")
 @limit_option(200)
 @_read
 def log(
@@ -261,8 +261,7 @@ def why(reach: Reach, space: str, task: str, id: str, depth: int, as_json: bool)
         _echo(why_lines(found, columns=page_width()))
         raw = first_evidence(found)
         if raw is not None:
-            command = f"graphmem show {shlex.quote(task)} {raw} --space {shlex.quote(space)}"
-            click.echo(f"\nA raw result in full: {typed(command)}")
+            click.echo(f"\nA raw result in full: {typed(inspect.command('show', task, raw, space=space))}")
 
 
 @click.command()

@@ -98,7 +98,12 @@ def server_status(home: Path | None, as_json: bool) -> None:
 
 @server.command("logs")
 @click.option(
-    "-n", "--lines", type=click.IntRange(min=1), default=40, show_default=True, help="How many lines, from the end."
+    "-n",
+    "--lines",
+    type=click.IntRange(min=1, max=1_000_000),
+    default=40,
+    show_default=True,
+    help="How many lines, from the end.",
 )
 @home_option
 @json_option
@@ -145,12 +150,18 @@ def demo(reach: Reach, space: str, as_json: bool) -> None:
     """
     from graphmem.agent import demo as story
 
+    where = "" if reach.home is None else f" --home {shlex.quote(str(reach.home))}"
+    named = where if reach.home_named else ""
+
+    def write(line: str) -> None:
+        click.echo(line + named if line.lstrip().startswith("graphmem ") else line)
+
     with _prepared(reach) as graph:
-        story.run(graph, space, write=click.echo, as_json=as_json)
+        report = story.run(graph, space, write=(lambda _json: None) if as_json else write, as_json=as_json)
     if as_json:
+        print_json({**report.to_dict(), "commands": [command + named for command in report.commands]})
         return
     if reach.embedded:
-        where = "" if reach.home is None else f" --home {shlex.quote(str(reach.home))}"
         say(
             f"To start over: `graphmem down{where}`, then remove the folder that `graphmem server status{where}` names."
         )

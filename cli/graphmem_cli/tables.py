@@ -5,6 +5,7 @@ colour or turn the direction of writing: `visible` writes such characters as esc
 one line, wide characters counted as two.
 """
 
+import json
 import os
 import re
 import shutil
@@ -39,6 +40,11 @@ def _escape(character: str) -> str:
     return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character) or character.encode("unicode_escape").decode()
 
 
+def json_escape(character: str) -> str:
+    """The character inside a JSON text: as it stands, or as the escape that means it."""
+    return character if _is_plain(character, newlines=False) else json.dumps(character)[1:-1]
+
+
 def width(text: str) -> int:
     """How many columns the text takes."""
     return sum(_columns(character) for character in text)
@@ -71,7 +77,7 @@ def _fitting(text: str, columns: int) -> str:
 
 def terminal_width() -> int | None:
     """The columns of the terminal; None where the output goes to a file or a pipe, and nothing need be cut."""
-    if "COLUMNS" in os.environ or sys.stdout.isatty():
+    if "COLUMNS" in os.environ or (sys.stdout is not None and sys.stdout.isatty()):
         return shutil.get_terminal_size().columns
     return None
 

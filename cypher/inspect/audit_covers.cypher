@@ -25,7 +25,7 @@ CALL (s, low, covered) {
 WITH s, [
   CASE WHEN last IS NULL THEN 'its last node does not exist' END,
   CASE WHEN last IS NOT NULL AND NOT last IN covered THEN 'it does not cover its last node' END,
-  CASE WHEN size(covered) <> CASE WHEN s.rank = 0 THEN 1 ELSE last.depth - low.depth END
+  CASE WHEN size(covered) <> CASE WHEN s.rank = 0 THEN 1 ELSE toFloatOrNull(last.depth) - toFloatOrNull(low.depth) END
     THEN 'it covers more or fewer nodes than lie between its boundary and its last node' END,
   CASE WHEN strays > 0 THEN 'it covers a node that does not hang on its chain' END,
   CASE WHEN s.boundary <> CASE WHEN s.rank = 0 THEN 0 ELSE low.number END THEN 'its boundary is not the last node of its parent' END,

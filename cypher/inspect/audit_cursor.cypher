@@ -7,14 +7,14 @@ WHERE $p.space IS NULL OR t.space = $p.space
 OPTIONAL MATCH (b:TraceNode {key: t.p_b})
 OPTIONAL MATCH (s:SummaryNode {key: t.p_t})
 OPTIONAL MATCH (w:TraceNode {key: t.boundary})
-OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString(t.open)})
-OPTIONAL MATCH (q:Step {key: t.key + '/step:' + toString(t.pending_step)})
-OPTIONAL MATCH (o:Step {key: t.key + '/step:' + toString(t.observed_step)})
-OPTIONAL MATCH (l:Step {key: t.key + '/step:' + toString(t.last_step)})
-OPTIONAL MATCH (z:Step {key: t.key + '/step:' + toString(t.next_step - 1)})
+OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toStringOrNull(t.open)})
+OPTIONAL MATCH (q:Step {key: t.key + '/step:' + toStringOrNull(t.pending_step)})
+OPTIONAL MATCH (o:Step {key: t.key + '/step:' + toStringOrNull(t.observed_step)})
+OPTIONAL MATCH (l:Step {key: t.key + '/step:' + toStringOrNull(t.last_step)})
+OPTIONAL MATCH (z:Step {key: t.key + '/step:' + toStringOrNull(CASE WHEN t.next_step > 1 THEN t.next_step - 1 END)})
 CALL (t) {
   MATCH (a:Step) USING INDEX a:Step(task, number)
-  WHERE a.task = t.key AND a.number > t.pending_step
+  WHERE a.task = t.key AND a.number > toIntegerOrNull(t.pending_step)
   RETURN count(CASE WHEN a.of_step = t.pending_step THEN 1 END) AS answers
 }
 WITH t, [

@@ -19,7 +19,7 @@ WITH n, [
   CASE WHEN NOT root AND size(parents) = 1 AND NOT (n:TraceNode AND p:TraceNode OR n:SummaryNode AND p:SummaryNode)
     THEN 'its parent is not of its layer' END,
   CASE WHEN p.task <> n.task THEN 'its parent belongs to another task' END,
-  CASE WHEN NOT root AND place <> coalesce(p.depth, p.rank) + 1 THEN 'its depth or rank is not that of its parent + 1' END,
+  CASE WHEN NOT root AND place <> toFloatOrNull(coalesce(p.depth, p.rank)) + 1 THEN 'its depth or rank is not that of its parent + 1' END,
   CASE WHEN n:OnPath AND NOT root AND NOT p:OnPath THEN 'it is on the path and its parent is not' END,
   CASE WHEN n:OnPath AND followers <> CASE WHEN n.key IN [t.p_b, t.p_t] THEN 0 ELSE 1 END
     THEN CASE WHEN followers > 1 THEN 'the path forks below it' WHEN followers = 1 THEN 'the path goes on below the cursor'

@@ -16,7 +16,7 @@ CALL () {
     CASE WHEN m.task = g.task AND m.from_step > g.from_step THEN 'leads to what began after it was given' END
   ] AS found
   UNWIND [f IN found WHERE f IS NOT NULL] AS fault
-  RETURN g.key AS key, 'its ' + relation + ' to ' + coalesce(m.key, '(no key)') + ' ' + fault AS what
+  RETURN g.key AS key, 'its ' + relation + ' to ' + coalesce(toStringOrNull(m.key), '(no key)') + ' ' + fault AS what
   UNION ALL
   MATCH (s:State)
   WHERE ($p.space IS NULL OR s.space = $p.space) AND s.refs_at IS NOT NULL

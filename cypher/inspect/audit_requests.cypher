@@ -6,20 +6,20 @@ CALL () {
   MATCH (t:Task)
   WHERE $p.space IS NULL OR t.space = $p.space
   CALL (t) {
-    UNWIND range(1, t.next_request - 1) AS number
-    OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString(number)})
-    WITH number, r WHERE r IS NULL
-    RETURN 'request ' + toString(number) + ' is missing' AS what
+    UNWIND CASE WHEN t.next_request > 1 AND t.next_request IS :: INTEGER THEN range(1, t.next_request - 1) ELSE [] END AS number
+    OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toStringOrNull(number)})
+    WITH number, r WHERE r IS NULL LIMIT coalesce($p.limit, 100)
+    RETURN 'request ' + toStringOrNull(number) + ' is missing' AS what
   }
   RETURN t.key AS key, what
   UNION ALL
   MATCH (r:Request)
   WHERE $p.space IS NULL OR r.space = $p.space
   OPTIONAL MATCH (t:Task {key: r.task})
-  OPTIONAL MATCH (o:Step {key: r.task + '/step:' + toString(r.opened_step)})
-  OPTIONAL MATCH (f:Step {key: r.task + '/step:' + toString(r.finished_step)})
+  OPTIONAL MATCH (o:Step {key: r.task + '/step:' + toStringOrNull(r.opened_step)})
+  OPTIONAL MATCH (f:Step {key: r.task + '/step:' + toStringOrNull(r.finished_step)})
   WITH r, [
-    CASE WHEN coalesce(r.key <> r.task + '/request:' + toString(r.number), true) THEN 'its key is not its task and number' END,
+    CASE WHEN coalesce(r.key <> r.task + '/request:' + toStringOrNull(r.number), true) THEN 'its key is not its task and number' END,
     CASE WHEN r.number < 1 OR r.number >= t.next_request THEN 'its number was not given out yet' END,
     CASE WHEN r.finished_step IS NULL AND r.abandoned_step IS NULL AND coalesce(t.open <> r.number, true)
       THEN 'it is neither open, finished nor abandoned' END,
@@ -30,7 +30,7 @@ CALL () {
       THEN 'it does not hang on its task alone' END
   ] AS found
   UNWIND [f IN found WHERE f IS NOT NULL] AS what
-  RETURN coalesce(r.key, '(no key) ' + coalesce(r.name, '')) AS key, what
+  RETURN r.key AS key, what
 }
 RETURN key, what
 ORDER BY key, what LIMIT coalesce($p.limit, 100)

@@ -23,14 +23,14 @@ CALL () {
   WITH o, [
     CASE WHEN size(nodes) <> 1 OR NOT n:TraceNode THEN 'it does not hang on one trace node' END,
     CASE WHEN n.task <> o.task THEN 'its trace node belongs to another task' END,
-    CASE WHEN coalesce(o.id <> 'obs:' + toString(n.number) + '.' + toString(o.position), n IS NOT NULL)
+    CASE WHEN coalesce(o.id <> 'obs:' + toStringOrNull(n.number) + '.' + toStringOrNull(o.position), n IS NOT NULL)
       THEN 'its id is not the number of its node and its position' END,
     CASE WHEN coalesce(o.key <> o.task + '/' + o.id, true) THEN 'its key is not its task and id' END,
     CASE WHEN o.from_step <> n.from_step THEN 'it did not come with its trace node' END,
     CASE WHEN o.tool IS NULL OR o.arguments IS NULL THEN 'it does not say which call it answers' END
   ] AS found
   UNWIND [f IN found WHERE f IS NOT NULL] AS what
-  RETURN coalesce(o.key, '(no key) ' + coalesce(o.name, '')) AS key, what
+  RETURN o.key AS key, what
 }
 RETURN key, what
 ORDER BY key, what LIMIT coalesce($p.limit, 100)

@@ -9,10 +9,10 @@ CALL (n) {
     {name: 'opened_step', number: n.opened_step, must: n:Request}, {name: 'finished_step', number: n.finished_step, must: false},
     {name: 'abandoned_step', number: n.abandoned_step, must: false}] AS named
   WITH n, named WHERE named.must OR named.number IS NOT NULL
-  OPTIONAL MATCH (s:Step {key: n.task + '/step:' + toString(named.number)})
+  OPTIONAL MATCH (s:Step {key: n.task + '/step:' + toStringOrNull(named.number)})
   WITH named, s WHERE s IS NULL
   RETURN CASE WHEN named.number IS NULL THEN 'it has no ' + named.name
-    ELSE 'its ' + named.name + ', ' + toString(named.number) + ', is no step of its task' END AS what
+    ELSE 'its ' + named.name + ', ' + coalesce(toStringOrNull(named.number), 'a list') + ', is no step of its task' END AS what
 }
 RETURN n.key AS key, what
 ORDER BY key, what LIMIT coalesce($p.limit, 100)

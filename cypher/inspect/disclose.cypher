@@ -8,7 +8,7 @@ MATCH (t:Task {key: $p.space + '/' + $p.task})
 WITH t, coalesce(t.open, t.next_request) AS request
 CALL (t, request) {
   MATCH (d:Step) USING INDEX d:Step(scope)
-  WHERE d.scope = t.key + '#' + toString(request)
+  WHERE d.scope = t.key + '#' + toStringOrNull(request)
   UNWIND d.disclosed AS id
   RETURN collect(id) AS disclosed
 }

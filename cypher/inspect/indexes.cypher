@@ -1,7 +1,7 @@
 // The indexes of the database and whether they are online; those of constraints among them.
 // mode: read
 // params: none
-// returns: name, state
-SHOW INDEXES YIELD name, state, type
+// returns: name, state, type, labels, properties, constraint
+SHOW INDEXES YIELD name, state, type, labelsOrTypes, properties, owningConstraint
 WHERE type <> 'LOOKUP'
-RETURN name, state ORDER BY name
+RETURN name, state, type, labelsOrTypes AS labels, properties, owningConstraint AS constraint ORDER BY name

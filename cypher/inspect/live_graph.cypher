@@ -7,7 +7,7 @@ MATCH (t:Task {key: $p.space + '/' + $p.task})
 CALL (t) {
   RETURN t AS n
   UNION
-  WITH t UNWIND range(t.next_request - 8, t.next_request - 1) AS number
+  WITH t UNWIND range(coalesce(toIntegerOrNull(t.next_request), 1) - 8, coalesce(toIntegerOrNull(t.next_request), 1) - 1) AS number
   MATCH (n:Request {key: t.key + '/request:' + toString(number)})
   RETURN n
   UNION

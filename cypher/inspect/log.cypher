@@ -5,10 +5,10 @@
 // why: the steps of a request lie between its opening and its finish, so one request costs no more than its own steps.
 MATCH (t:Task {key: $p.space + '/' + $p.task})
 OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString($p.request)})
-WITH t, CASE WHEN $p.request IS NULL THEN 1 ELSE coalesce(r.opened_step, t.next_step) END AS opened,
-  CASE WHEN $p.request IS NULL THEN t.next_step ELSE coalesce(r.finished_step, t.next_step) END AS finished
+WITH t, CASE WHEN $p.request IS NULL THEN 1 ELSE coalesce(toIntegerOrNull(r.opened_step), toIntegerOrNull(t.next_step)) END AS opened,
+  coalesce(CASE WHEN $p.request IS NOT NULL THEN toIntegerOrNull(r.finished_step) END, toIntegerOrNull(t.next_step)) AS finished
 WITH t, CASE WHEN opened > coalesce($p.first, 1) THEN opened ELSE $p.first END AS low,
-  CASE WHEN finished < coalesce($p.last, finished + 1) THEN finished ELSE $p.last END AS high
+  CASE WHEN $p.last IS NULL OR finished < $p.last THEN finished ELSE $p.last END AS high
 CALL (t, low, high) {
   MATCH (s:Step) USING INDEX s:Step(task, number)
   WHERE s.task = t.key AND s.number >= coalesce(low, 1) AND s.number <= high
@@ -16,8 +16,8 @@ CALL (t, low, high) {
   WITH s ORDER BY s.task DESC, s.number DESC LIMIT coalesce($p.limit, 200)
   RETURN s
 }
-OPTIONAL MATCH (a:Step {key: s.task + '/step:' + toString(s.of_step)})
+OPTIONAL MATCH (a:Step {key: s.task + '/step:' + toStringOrNull(s.of_step)})
 RETURN s.number AS number, s.kind AS kind, s.author AS author, s.request AS request, s.calls AS calls, s.added AS added,
   s.updated AS updated, s.removed AS removed, s.rejected AS rejected, s.refused AS refused, s.disclosed AS disclosed,
-  left(s.message, 400) AS message, s.visited AS node, s.merged AS merged, s.of_step AS of_step, a.calls AS answered, s.version AS version
+  left(toStringOrNull(s.message), 400) AS message, s.visited AS node, s.merged AS merged, s.of_step AS of_step, a.calls AS answered, s.version AS version
 ORDER BY number

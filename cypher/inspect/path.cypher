@@ -11,7 +11,7 @@ CALL (t) {
 CALL (t, depth) {
   MATCH (top:SummaryNode {key: t.p_t})
   MATCH (top)-[:CHILD_OF*0..]->(s:SummaryNode)
-  RETURN 'C' AS part, s.rank AS place, s.boundary AS number, s.name AS name, left(s.text, 400) AS text, s.verdict AS verdict,
+  RETURN 'C' AS part, s.rank AS place, s.boundary AS number, s.name AS name, left(toStringOrNull(s.text), 400) AS text, s.verdict AS verdict,
     s.from_step AS from_step, s.key AS key
   UNION ALL
   WITH t, depth

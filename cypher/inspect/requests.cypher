@@ -5,8 +5,9 @@
 // why: numbers are contiguous, so each request is one seek on its key.
 MATCH (t:Task {key: $p.space + '/' + $p.task})
 CALL (t) {
-  WITH t, t.next_request - coalesce($p.limit, 1000) AS low
-  UNWIND range(CASE WHEN low < 1 THEN 1 ELSE low END, t.next_request - 1) AS number
+  WITH t, CASE WHEN t.next_request > 1 AND t.next_request IS :: INTEGER THEN t.next_request ELSE 1 END AS next
+  WITH t, next, next - coalesce($p.limit, 1000) AS low
+  UNWIND range(CASE WHEN low < 1 THEN 1 ELSE low END, next - 1) AS number
   MATCH (r:Request {key: t.key + '/request:' + toString(number)})
   RETURN r, number
 }

@@ -4,7 +4,7 @@
 // returns: id, tool, arguments, content, node, node_name, on_path, from_step, asked_step, request, cited_by
 MATCH (o:RawObservation {key: $p.space + '/' + $p.task + '/' + $p.id})
 MATCH (o)-[:CHILD_OF]->(n:TraceNode)
-OPTIONAL MATCH (s:Step {key: o.task + '/step:' + toString(o.from_step)})
+OPTIONAL MATCH (s:Step {key: o.task + '/step:' + toStringOrNull(o.from_step)})
 CALL (o) {
   MATCH (o)<-[:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(g:State)
   WHERE g.task = o.task

@@ -37,11 +37,11 @@ CALL (g) {
 }
 CALL (outs) {
   UNWIND outs AS o
-  OPTIONAL MATCH (s:Step {key: o.node.task + '/step:' + toString(o.node.from_step)})
+  OPTIONAL MATCH (s:Step {key: o.node.task + '/step:' + toStringOrNull(o.node.from_step)})
   WITH o, s ORDER BY o.raw, o.node.from_step, o.node.id
   RETURN collect(CASE WHEN o.raw
-    THEN {relation: o.relation, id: o.node.id, tool: o.node.tool, arguments: o.node.arguments, content: left(o.node.content, 10000),
-      characters: size(o.node.content), step: o.node.from_step, request: s.request}
+    THEN {relation: o.relation, id: o.node.id, tool: o.node.tool, arguments: o.node.arguments, content: left(toStringOrNull(o.node.content), 10000),
+      characters: size(toStringOrNull(o.node.content)), step: o.node.from_step, request: s.request}
     ELSE {relation: o.relation, id: o.node.id, lineage: o.node.lineage} END) AS refs
 }
 CALL (t, lineage) {

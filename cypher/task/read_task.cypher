@@ -3,6 +3,6 @@
 // params: space, task
 // returns: key, version, open, text, psa, isu, requests, steps
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
-OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString(t.open)}) USING INDEX r:Request(key)
+OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toStringOrNull(t.open)}) USING INDEX r:Request(key)
 RETURN t.key AS key, t.version AS version, t.open AS open, r.text AS text, t.psa AS psa, t.isu AS isu,
-  t.next_request - 1 AS requests, t.next_step - 1 AS steps
+  toIntegerOrNull(t.next_request) - 1 AS requests, toIntegerOrNull(t.next_step) - 1 AS steps

@@ -8,7 +8,7 @@ from graphmem.inspect.audits import audit, audit_names
 from graphmem.inspect.disclosure import disclose
 from graphmem.inspect.doctor import Check, examine
 from graphmem.inspect.named import named_queries, paste, run_named
-from graphmem.inspect.reads import log, requests, require_space, require_task, show, spaces, states, tasks
+from graphmem.inspect.reads import command, log, requests, require_space, require_task, show, spaces, states, tasks
 from graphmem.inspect.reasons import why
 from graphmem.inspect.values import (
     Disclosure,
@@ -47,6 +47,7 @@ __all__ = [
     "TaskLine",
     "audit",
     "audit_names",
+    "command",
     "disclose",
     "examine",
     "log",

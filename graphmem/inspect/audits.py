@@ -46,4 +46,9 @@ def audit(
 
 def _run(reader: Reader, name: str, space: str | None, limit: int) -> set[Finding]:
     rows = reader.read(query(f"inspect/{name}"), {"space": space, "limit": limit})
-    return {Finding(audit=name, key=row["key"], what=row["what"]) for row in rows}
+    return {Finding(audit=name, key=_text(row["key"]), what=_text(row["what"])) for row in rows}
+
+
+def _text(value: object) -> str:
+    """A key of whatever type: labels are free for everybody, so a node with one of ours may be somebody else's."""
+    return "(no key)" if value is None else str(value)

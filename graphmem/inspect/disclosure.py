@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphmem.errors import InvalidValueError
-from graphmem.inspect.reads import require_task, task_params
+from graphmem.inspect.reads import legible, require_task, task_params
 from graphmem.inspect.values import Disclosure, Reader
 from graphmem.state.rules import View, validate
 from graphmem.state.values import Access, ActiveState, IndexLine, Related, StepOutput
@@ -33,7 +33,8 @@ def disclose(reader: Reader, space: str, task: str, ids: Sequence[str]) -> tuple
     rows = reader.read(query("inspect/disclose"), task_params(space, task, ids=list(ids)))
     if not rows:
         require_task(reader, space, task)
-    return tuple(_disclosure(row) for row in rows)
+    with legible(space, task):
+        return tuple(_disclosure(row) for row in rows)
 
 
 def _disclosure(row: Row) -> Disclosure:

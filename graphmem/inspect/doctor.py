@@ -4,12 +4,11 @@ Nothing is changed, and one thing that is wrong does not hide the next, unless i
 Invariant: each check that failed says what to do about it.
 """
 
-import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Literal
 
 from graphmem.errors import GraphmemError, ServerUnreachableError
 from graphmem.inspect.audits import audit, audit_names
@@ -17,11 +16,9 @@ from graphmem.inspect.reads import tasks
 from graphmem.inspect.values import Finding
 from graphmem.state.values import Value
 from graphmem.store import Connection, query, schema_version
-from graphmem.store.queries import folder
+from graphmem.store.migrations import Declared, declared
 
 Verdict = Literal["ok", "wrong", "skipped"]
-
-_CREATED: Final = re.compile(r"^CREATE (?:CONSTRAINT|(?:\w+ )?INDEX) (\w+) IF NOT EXISTS.*?;", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,34 +115,39 @@ def _embedded(home: Path | None) -> Check:
 
 
 def _indexes(connection: Connection) -> Iterator[Check]:
-    states = {row["name"]: row["state"] for row in connection.read(query("inspect/indexes"), {})}
-    wanted = expected_indexes()
-    missing = [name for name in wanted if name not in states]
-    waiting = [name for name in wanted if states.get(name) == "POPULATING"]
-    failed = [name for name in wanted if states.get(name) not in (None, "ONLINE", "POPULATING")]
-    for name in missing + failed:
-        what = (
-            f"{name} is missing"
-            if name in missing
-            else f"{name} is {states[name]}; drop it first: DROP INDEX {name} IF EXISTS"
-        )
-        yield Check(
-            name="indexes",
-            verdict="wrong",
-            what=f"{what}. Run the statement below in Neo4j Browser",
-            command=wanted[name],
-        )
+    rows = connection.read(query("inspect/indexes"), {})
+    holders = {row["name"]: row for row in rows}
+    found = {one: next((row for row in rows if one.is_made_by(row)), None) for one in declared()}
+    waiting = [row["name"] for row in found.values() if row is not None and row["state"] == "POPULATING"]
+    mends = [(one, _fault(one, row, holders)) for one, row in found.items()]
+    for one, fault in mends:
+        if fault is not None:
+            what = f"{fault}. Run the statement below in Neo4j Browser"
+            yield Check(name="indexes", verdict="wrong", what=what, command=f"{one.statement};")
     if waiting:
         what = f"{', '.join(waiting)} still being filled"
         yield Check(name="indexes", verdict="wrong", what=what, command="graphmem init")
-    if not (missing or waiting or failed):
-        yield Check(name="indexes", verdict="ok", what=f"{len(wanted)} online")
+    if not waiting and not any(fault for _, fault in mends):
+        yield Check(name="indexes", verdict="ok", what=f"{len(found)} online")
 
 
-def expected_indexes() -> dict[str, str]:
-    """The indexes and constraints that the migrations make, each with its statement."""
-    texts = (path.read_text(encoding="utf-8") for path in sorted((folder() / "schema").glob("[0-9]*.cypher")))
-    return {found[1]: found[0] for text in texts for found in _CREATED.finditer(text)}
+def _fault(one: Declared, row: Mapping[str, Any] | None, holders: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """What is wrong with an index or constraint, and what to do first."""
+    if row is None:
+        place = ("RANGE", [one.label], list(one.properties))
+        there = (other for other in holders.values() if (other["type"], other["labels"], other["properties"]) == place)
+        in_the_way = holders.get(one.name) or next(there, None)
+        return f"{one} is missing" + ("" if in_the_way is None else _first(in_the_way))
+    if row["state"] in ("ONLINE", "POPULATING"):
+        return None
+    return f"{one} is {row['state']}{_first(row)}"
+
+
+def _first(row: Mapping[str, Any]) -> str:
+    kind = "INDEX" if row["constraint"] is None else "CONSTRAINT"
+    name = str(row["constraint"] or row["name"]).replace("`", "``")
+    labels, properties = ":".join(row["labels"] or ()), ", ".join(row["properties"] or ())
+    return f"; first drop {name}, which is on {labels} ({properties}): DROP {kind} `{name}` IF EXISTS"
 
 
 def _audit(connection: Connection, space: str | None, progress: Callable[[str], None] | None) -> Check:

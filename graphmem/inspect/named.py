@@ -27,6 +27,13 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def _limit(text: str) -> int:
+    limit = _whole(text)
+    if limit < 1:
+        raise InvalidValueError(f"{limit} rows cannot be shown; give at least 1")
+    return limit
+
+
 def _words(text: str) -> list[str]:
     if not text.lstrip().startswith("["):
         return [part.strip() for part in text.split(",") if part.strip()]
@@ -48,7 +55,7 @@ PARAMETERS: Final[Mapping[str, Callable[[str], Json]]] = {
     "request": _whole,
     "first": _whole,
     "last": _whole,
-    "limit": _whole,
+    "limit": _limit,
 }
 """How the text of each parameter is read."""
 
@@ -133,6 +140,8 @@ def _typed(name: str, value: Json) -> Json:
             value = PARAMETERS[name](value)
         except InvalidValueError as error:
             raise InvalidValueError(f"the parameter {name}: {error}") from error
+    elif name == "limit" and isinstance(value, int):
+        return _typed(name, str(int(value)))
     elif value is not None and PARAMETERS[name] is str:
         raise InvalidValueError(f"the parameter {name} must be a text, not {json.dumps(value, default=repr)}")
     fault = value_fault(value, path=f"the parameter {name}")

@@ -6,10 +6,12 @@ that does not exist is an error.
 """
 
 import json
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from graphmem.errors import NotFoundError
+from graphmem.errors import InvalidValueError, NotFoundError, StoreError
 from graphmem.inspect.values import (
     LogLine,
     RawResult,
@@ -23,7 +25,7 @@ from graphmem.inspect.values import (
 )
 from graphmem.state.values import Reason, ToolCall
 from graphmem.store import query
-from graphmem.vocabulary import Relation, StateKind, check_name
+from graphmem.vocabulary import Relation, StateKind, check_name, value_fault
 
 Row = Mapping[str, Any]
 
@@ -62,7 +64,8 @@ def states(
     rows = reader.read(query("inspect/states"), task_params(space, task, request=request, limit=limit))
     if not rows:
         require_task(reader, space, task, request=request)
-    return tuple(StateLine(**{**row, "kind": StateKind(row["kind"])}) for row in rows)
+    with legible(space, task):
+        return tuple(StateLine(**{**row, "kind": StateKind(row["kind"])}) for row in rows)
 
 
 def show(reader: Reader, space: str, task: str, id: str, *, limit: int = 50) -> tuple[ShownVersion, ...] | RawResult:
@@ -74,12 +77,14 @@ def show(reader: Reader, space: str, task: str, id: str, *, limit: int = 50) -> 
     if id.startswith("obs:"):
         found = reader.read(query("inspect/show_raw"), task_params(space, task, id=id))
         if found:
-            return _raw_result(found[0])
+            with legible(space, task):
+                return _raw_result(found[0])
     rows = reader.read(query("inspect/show"), task_params(space, task, id=id, limit=limit))
     if not rows:
         require_task(reader, space, task)
         raise no_such_id(space, task, id)
-    return tuple(_version(row) for row in rows)
+    with legible(space, task):
+        return tuple(_version(row) for row in rows)
 
 
 def log(
@@ -102,11 +107,16 @@ def log(
     )
     if not rows:
         require_task(reader, space, task, request=request)
-    return tuple(_log_line(row) for row in rows)
+    with legible(space, task):
+        return tuple(_log_line(row) for row in rows)
 
 
 def task_params(space: str, task: str, **more: Any) -> dict[str, Any]:
-    """The map `$p` of a statement on one task, with its names checked."""
+    """The map `$p` of a statement on one task, with its names and values checked."""
+    for name, value in more.items():
+        fault = value_fault(value, path=name)
+        if fault is not None:
+            raise InvalidValueError(fault)
     return {"space": check_name("space", space), "task": check_name("task", task), **more}
 
 
@@ -116,13 +126,33 @@ def require_task(reader: Reader, space: str, task: str, *, request: int | None =
     if not rows:
         raise NotFoundError(
             f"there is no task {task!r} in space {space!r}; those that there are are listed by `tasks`.",
-            command=f"graphmem tasks --space {space}",
+            command=command("tasks", space=space),
         )
-    if request is not None and not 1 <= request <= rows[0]["requests"]:
+    there = rows[0]["requests"] or 0
+    if request is not None and not 1 <= request <= there:
         raise NotFoundError(
-            f"{task} has no request {request}; it has {rows[0]['requests']}.",
-            command=f"graphmem requests {task} --space {space}",
+            f"{task} has no request {request}; it has {there}.",
+            command=command("requests", task, space=space),
         )
+
+
+def command(name: str, *arguments: str, space: str, request: str | None = None) -> str:
+    """A command line to type; an argument that looks like an option stands behind `--`."""
+    options = [*(() if request is None else ("--request", request)), "--space", space]
+    odd = any(argument.startswith("-") for argument in arguments)
+    return shlex.join(["graphmem", name, *((*options, "--", *arguments) if odd else (*arguments, *options))])
+
+
+@contextmanager
+def legible(space: str, task: str) -> Iterator[None]:
+    """Rows are made into values inside; what graphmem cannot have written is said to be so."""
+    try:
+        yield
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise StoreError(
+            f"task {task!r} in space {space!r} holds what graphmem did not write ({error}); doctor says where.",
+            command=command("doctor", space=space),
+        ) from error
 
 
 def require_space(reader: Reader, space: str) -> None:
@@ -134,19 +164,19 @@ def require_space(reader: Reader, space: str) -> None:
 def no_such_id(space: str, task: str, id: str) -> NotFoundError:
     """The error for an id that a task does not have, with the command that lists those it has."""
     kind, _, number = id.partition(":")
-    where = f"{task} --space {space}"
     if kind == "obs":
         return NotFoundError(
-            f"{task} has no raw result {id!r}; the log names the node of each.", command=f"graphmem log {where}"
+            f"{task} has no raw result {id!r}; the log names the node of each.",
+            command=command("log", task, space=space),
         )
     if kind == "request" and number.isdecimal():
         return NotFoundError(
             f"{id!r} is a request and no state; its steps are in the log.",
-            command=f"graphmem log {task} --request {number} --space {space}",
+            command=command("log", task, space=space, request=number),
         )
     return NotFoundError(
         f"{task} has no state or raw result {id!r}; the states in view are listed by `states`.",
-        command=f"graphmem states {where}",
+        command=command("states", task, space=space),
     )
 
 

@@ -8,13 +8,12 @@ Invariant: at most `depth` statements, and at most `MOST` states in the answer.
 """
 
 import json
-import shlex
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from graphmem.errors import InvalidValueError, NotFoundError
-from graphmem.inspect.reads import no_such_id, require_task, task_params
+from graphmem.inspect.reads import command, legible, no_such_id, require_task, task_params
 from graphmem.inspect.values import Evidence, Reader, Reasoned
 from graphmem.store import query
 from graphmem.vocabulary import Relation, StateKind
@@ -49,7 +48,7 @@ def why(reader: Reader, space: str, task: str, id: str, *, depth: int = 12) -> R
         if id.startswith("obs:"):
             raise NotFoundError(
                 f"{id!r} is a raw result, which rests on nothing else; `show` has it verbatim.",
-                command=f"graphmem show {task} {shlex.quote(id)} --space {space}",
+                command=command("show", task, id, space=space),
             )
         raise no_such_id(space, task, id)
     known = {row["lineage"]: row for row in rows}
@@ -61,7 +60,8 @@ def why(reader: Reader, space: str, task: str, id: str, *, depth: int = 12) -> R
         rows = reader.read(query("inspect/why"), task_params(space, task, id=id, lineages=missing))
         known |= {row["lineage"]: row for row in rows}
         asked = [lineage for row in rows for lineage in _named(row)]
-    return _node(known, _first_places(known, top), top, place=None)
+    with legible(space, task):
+        return _node(known, _first_places(known, top), top, place=None)
 
 
 def _named(row: Row) -> list[str]:

@@ -222,7 +222,7 @@ class Connection:
                 return InvalidValueError(f"the connection to {self.uri} is closed; connect() opens another")
             case exceptions.DriverError() if isinstance(error, exceptions.ConfigurationError):
                 return InvalidValueError(f"{self.uri}: {error}")
-        return StoreError(f"{at}: {code} {getattr(error, 'message', None) or error}".strip())
+        return StoreError(" ".join(f"{at}: {code} {getattr(error, 'message', None) or error}".split()))
 
 
 class _ReadOnlyDatabaseError(StoreError):

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 import graphmem
 from graphmem import Access, Operation, Ref, Relation, StateKind, StepOutput, ToolCall, ToolResult
 from graphmem.store import Connection
-from graphmem_cli.main import cli
+from graphmem_cli.group import cli
 
 ERASE: LiteralString = "MATCH (n {space: $p.space}) DETACH DELETE n"
 ODD = "costs 80 USD\x1b[2J\u202e 取消"

@@ -22,7 +22,7 @@ from graphmem.inspect.browser import BrowserPages
 from graphmem.server import Server
 from graphmem.store import Connection
 from graphmem_cli import browser_command, options
-from graphmem_cli.main import cli
+from graphmem_cli.group import cli
 from graphmem_cli.tables import width
 
 ERASE: LiteralString = "MATCH (n {space: $p.space}) DETACH DELETE n"
@@ -180,6 +180,21 @@ def test_home_on_the_command_line_means_that_servers_own_password(
 ) -> None:
     other = {**env, "GRAPHMEM_URI": NOBODY, "GRAPHMEM_PASSWORD": "of the other server"}
     assert run(other, "tasks", "--home", str(tmp_path)).exit_code == 0, embedded
+
+
+def test_the_demo_of_a_home_names_commands_for_that_home(
+    env: dict[str, str | None], embedded: Server, story: str
+) -> None:
+    home = f"--home '{embedded.home}/my home'"
+    for more, where in (((), ""), (("--home", f"{embedded.home}/my home"), f" {home}")):
+        unset = {"GRAPHMEM_URI": None, "GRAPHMEM_PASSWORD": None} if more else {}
+        told = run({**env, **unset}, "demo", "--space", story, *more)
+        assert told.exit_code == 0, told.output
+        commands = [line.strip() for line in told.stdout.splitlines() if line.strip().startswith("graphmem ")]
+        assert f"graphmem browser{where}" in commands
+        assert all(line.endswith(where) and line.count("--home") == len(more) // 2 for line in commands), commands
+        plain = run({**env, **unset}, "demo", "--space", story, "--json", *more)
+        assert f"graphmem browser{where}" in json.loads(plain.stdout)["commands"]
 
 
 def test_why_fits_the_terminal_and_has_the_root_in_full(env: dict[str, str | None]) -> None:
