@@ -183,17 +183,17 @@ def test_home_on_the_command_line_means_that_servers_own_password(
 
 
 def test_the_demo_of_a_home_names_commands_for_that_home(
-    env: dict[str, str | None], embedded: Server, story: str
+    env: dict[str, str | None], embedded: Server, space: graphmem.Space
 ) -> None:
     home = f"--home '{embedded.home}/my home'"
     for more, where in (((), ""), (("--home", f"{embedded.home}/my home"), f" {home}")):
         unset = {"GRAPHMEM_URI": None, "GRAPHMEM_PASSWORD": None} if more else {}
-        told = run({**env, **unset}, "demo", "--space", story, *more)
+        told = run({**env, **unset}, "demo", "--space", space.name, *more)
         assert told.exit_code == 0, told.output
         commands = [line.strip() for line in told.stdout.splitlines() if line.strip().startswith("graphmem ")]
         assert f"graphmem browser{where}" in commands
         assert all(line.endswith(where) and line.count("--home") == len(more) // 2 for line in commands), commands
-        plain = run({**env, **unset}, "demo", "--space", story, "--json", *more)
+        plain = run({**env, **unset}, "demo", "--space", space.name, "--json", *more)
         assert f"graphmem browser{where}" in json.loads(plain.stdout)["commands"]
 
 
