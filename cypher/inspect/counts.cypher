@@ -3,7 +3,7 @@
 // params: space, task
 // returns: what, count
 // why: states and path are counted from their partial indexes: the cost is what is in view, not what was ever written.
-MATCH (t:Task {key: $p.space + '/' + $p.task})
+MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 CALL (t) {
   UNWIND [{what: 'requests', count: toIntegerOrNull(t.next_request) - 1}, {what: 'steps', count: toIntegerOrNull(t.next_step) - 1}, {what: 'trace nodes', count: toIntegerOrNull(t.next_node) - 1}] AS given
   RETURN 1 AS place, given.what AS what, given.count AS count

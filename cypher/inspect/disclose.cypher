@@ -4,7 +4,7 @@
 // returns: id, request, psa, node, kind, state_request, in_s, raw, cited, heading, text, states, related, rest
 // why: facts only; whether an id is accepted is decided by the same rules as an access of a model (graphmem.state.rules).
 // why: a hop and the next seek stand in separate CALLs: a plan made on an empty database stays.
-MATCH (t:Task {key: $p.space + '/' + $p.task})
+MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 WITH t, coalesce(t.open, t.next_request) AS request
 CALL (t, request) {
   MATCH (d:Step) USING INDEX d:Step(scope)
@@ -14,17 +14,16 @@ CALL (t, request) {
 }
 UNWIND range(0, size($p.ids) - 1) AS place
 WITH t, request, disclosed, place, $p.ids[place] AS id
-OPTIONAL MATCH (s:State {live_key: t.key + '/state:' + id})
-OPTIONAL MATCH (o:RawObservation {key: t.key + '/' + id})
-OPTIONAL MATCH (r:Request {key: t.key + '/' + id})
+OPTIONAL MATCH (s:State {live_key: t.key + '/state:' + id}) USING INDEX s:State(live_key)
+OPTIONAL MATCH (o:RawObservation {key: t.key + '/' + id}) USING INDEX o:RawObservation(key)
+OPTIONAL MATCH (r:Request {key: t.key + '/' + id}) USING INDEX r:Request(key)
 CALL (t, o) {
-  MATCH (o)<-[:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(g:State)
-  WHERE g.task = t.key
-  RETURN collect(g) AS givers
+  MATCH (o)<-[:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(g)
+  RETURN collect(CASE WHEN g:State AND g.task = t.key THEN g END) AS givers
 }
 CALL (t, request, disclosed, givers) {
   UNWIND givers AS g
-  MATCH (l:State {live_key: t.key + '/state:' + g.id})
+  MATCH (l:State {live_key: t.key + '/state:' + g.id}) USING INDEX l:State(live_key)
   WITH l WHERE coalesce(l.refs_at, l.key) = g.key AND (l.request = request OR l.id IN disclosed)
   RETURN count(l) > 0 AS cited
 }
@@ -35,29 +34,27 @@ CALL (t, r) {
   RETURN collect({id: l.id, summary: l.summary}) AS states
 }
 WITH t, request, disclosed, place, id, s, o, r, cited, states, coalesce(s, o) AS x
-CALL (x) {
-  WITH x WHERE x:State
-  MATCH (g:State {key: coalesce(x.refs_at, x.key)})
+OPTIONAL MATCH (given:State {key: x.refs_at}) USING INDEX given:State(key)
+WITH t, request, disclosed, place, id, s, o, r, cited, states, x, coalesce(given, x) AS g
+CALL (g) {
   MATCH (g)-[e:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]->(m)
-  WHERE m.id <> g.id
-  RETURN collect({type: type(e), node: m, raw: m:RawObservation}) AS outs
+  RETURN collect(CASE WHEN m.id <> g.id THEN {type: type(e), node: m, raw: m:RawObservation} END) AS outs
 }
 CALL (t, outs) {
   UNWIND outs AS e
-  OPTIONAL MATCH (l:State {live_key: t.key + '/state:' + e.node.id})
+  OPTIONAL MATCH (l:State {live_key: t.key + '/state:' + e.node.id}) USING INDEX l:State(live_key)
   WITH e WHERE e.raw OR l.lineage = e.node.key
   RETURN collect({type: e.type, id: e.node.id, incoming: false, at: e.node.from_step}) AS own
 }
-OPTIONAL MATCH (first:State {key: x.lineage})
+OPTIONAL MATCH (first:State {key: x.lineage}) USING INDEX first:State(key)
 WITH t, request, disclosed, place, id, s, o, r, cited, states, x, own, coalesce(first, x) AS f
 CALL (t, f) {
-  MATCH (f)<-[e:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(m:State)
-  WHERE m.id <> f.id AND m.task = t.key
-  RETURN collect({type: type(e), node: m}) AS ins
+  MATCH (f)<-[e:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(m)
+  RETURN collect(CASE WHEN m:State AND m.id <> f.id AND m.task = t.key THEN {type: type(e), node: m} END) AS ins
 }
 CALL (t, ins) {
   UNWIND ins AS e
-  MATCH (l:State {live_key: t.key + '/state:' + e.node.id})
+  MATCH (l:State {live_key: t.key + '/state:' + e.node.id}) USING INDEX l:State(live_key)
   WITH e, l WHERE l.lineage = e.node.lineage AND coalesce(l.refs_at, l.key) = e.node.key
   RETURN collect({type: e.type, id: l.id, incoming: true, at: e.node.from_step}) AS others
 }

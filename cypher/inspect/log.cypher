@@ -3,8 +3,8 @@
 // params: space, task, request, first, last, limit
 // returns: number, kind, author, request, calls, added, updated, removed, rejected, refused, disclosed, message, node, merged, of_step, answered, version
 // why: the steps of a request lie between its opening and its finish, so one request costs no more than its own steps.
-MATCH (t:Task {key: $p.space + '/' + $p.task})
-OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString($p.request)})
+MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
+OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString($p.request)}) USING INDEX r:Request(key)
 WITH t, CASE WHEN $p.request IS NULL THEN 1 ELSE coalesce(toIntegerOrNull(r.opened_step), toIntegerOrNull(t.next_step)) END AS opened,
   coalesce(CASE WHEN $p.request IS NOT NULL THEN toIntegerOrNull(r.finished_step) END, toIntegerOrNull(t.next_step)) AS finished
 WITH t, CASE WHEN opened > coalesce($p.first, 1) THEN opened ELSE $p.first END AS low,
@@ -16,7 +16,7 @@ CALL (t, low, high) {
   WITH s ORDER BY s.task DESC, s.number DESC LIMIT coalesce($p.limit, 200)
   RETURN s
 }
-OPTIONAL MATCH (a:Step {key: s.task + '/step:' + toStringOrNull(s.of_step)})
+OPTIONAL MATCH (a:Step {key: s.task + '/step:' + toStringOrNull(s.of_step)}) USING INDEX a:Step(key)
 RETURN s.number AS number, s.kind AS kind, s.author AS author, s.request AS request, s.calls AS calls, s.added AS added,
   s.updated AS updated, s.removed AS removed, s.rejected AS rejected, s.refused AS refused, s.disclosed AS disclosed,
   left(toStringOrNull(s.message), 400) AS message, s.visited AS node, s.merged AS merged, s.of_step AS of_step, a.calls AS answered, s.version AS version

@@ -3,13 +3,13 @@
 // params: space, task, limit
 // returns: part, place, number, name, text, verdict, from_step, key
 // why: C is walked up from `p_t` (one hop a summary), R is the range of the path below the boundary: nothing is walked from the root.
-MATCH (t:Task {key: $p.space + '/' + $p.task})
+MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 CALL (t) {
-  MATCH (b:TraceNode {key: t.boundary})
+  MATCH (b:TraceNode {key: t.boundary}) USING INDEX b:TraceNode(key)
   RETURN b.depth AS depth
 }
 CALL (t, depth) {
-  MATCH (top:SummaryNode {key: t.p_t})
+  MATCH (top:SummaryNode {key: t.p_t}) USING INDEX top:SummaryNode(key)
   MATCH (top)-[:CHILD_OF*0..]->(s:SummaryNode)
   RETURN 'C' AS part, s.rank AS place, s.boundary AS number, s.name AS name, left(toStringOrNull(s.text), 400) AS text, s.verdict AS verdict,
     s.from_step AS from_step, s.key AS key

@@ -3,12 +3,12 @@
 // params: space, task, limit
 // returns: number, standing, opened_step, finished_step, abandoned_step, text
 // why: numbers are contiguous, so each request is one seek on its key.
-MATCH (t:Task {key: $p.space + '/' + $p.task})
+MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 CALL (t) {
   WITH t, CASE WHEN t.next_request > 1 AND t.next_request IS :: INTEGER THEN t.next_request ELSE 1 END AS next
   WITH t, next, next - coalesce($p.limit, 1000) AS low
   UNWIND range(CASE WHEN low < 1 THEN 1 ELSE low END, next - 1) AS number
-  MATCH (r:Request {key: t.key + '/request:' + toString(number)})
+  MATCH (r:Request {key: t.key + '/request:' + toString(number)}) USING INDEX r:Request(key)
   RETURN r, number
 }
 RETURN number, CASE WHEN number = t.open THEN 'open' WHEN r.abandoned_step IS NOT NULL THEN 'abandoned' ELSE 'finished' END AS standing,

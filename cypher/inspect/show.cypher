@@ -8,7 +8,7 @@ MATCH (s:State) USING INDEX s:State(task, id)
 WHERE s.task = $p.space + '/' + $p.task AND s.id = $p.id
 WITH s ORDER BY s.from_step DESC LIMIT coalesce($p.limit, 50)
 CALL (s) {
-  MATCH (g:State {key: coalesce(s.refs_at, s.key)})
+  MATCH (g:State {key: coalesce(s.refs_at, s.key)}) USING INDEX g:State(key)
   RETURN g
 }
 CALL (g) {

@@ -4,9 +4,9 @@
 // returns: lineage, id, kind, summary, value, request, from_step, to_step, in_view, given_step, refs, supporters
 // why: a ref points at the first version of a lineage and counts for its present one, so the next level is a seek on the lineage, not an arrow: `graphmem why` asks level by level with `lineages`.
 // why: "a supports b" stands on a (B.3: from the declaring state to its target); what b rests on is then found against the arrow.
-MATCH (t:Task {key: $p.space + '/' + $p.task})
+MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 CALL (t) {
-  OPTIONAL MATCH (l:State {live_key: t.key + '/state:' + $p.id})
+  OPTIONAL MATCH (l:State {live_key: t.key + '/state:' + $p.id}) USING INDEX l:State(live_key)
   WITH t, l
   CALL (t, l) {
     WITH t, l WHERE l IS NULL
@@ -27,17 +27,16 @@ CALL (t, lineage) {
   RETURN v
 }
 CALL (v) {
-  MATCH (g:State {key: coalesce(v.refs_at, v.key)})
+  MATCH (g:State {key: coalesce(v.refs_at, v.key)}) USING INDEX g:State(key)
   RETURN g
 }
 CALL (g) {
   MATCH (g)-[r:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]->(m)
-  WHERE m.id <> g.id
-  RETURN collect({relation: toLower(type(r)), node: m, raw: m:RawObservation}) AS outs
+  RETURN collect(CASE WHEN m.id <> g.id THEN {relation: toLower(type(r)), node: m, raw: m:RawObservation} END) AS outs
 }
 CALL (outs) {
   UNWIND outs AS o
-  OPTIONAL MATCH (s:Step {key: o.node.task + '/step:' + toStringOrNull(o.node.from_step)})
+  OPTIONAL MATCH (s:Step {key: o.node.task + '/step:' + toStringOrNull(o.node.from_step)}) USING INDEX s:Step(key)
   WITH o, s ORDER BY o.raw, o.node.from_step, o.node.id
   RETURN collect(CASE WHEN o.raw
     THEN {relation: o.relation, id: o.node.id, tool: o.node.tool, arguments: o.node.arguments, content: left(toStringOrNull(o.node.content), 10000),
@@ -45,14 +44,16 @@ CALL (outs) {
     ELSE {relation: o.relation, id: o.node.id, lineage: o.node.lineage} END) AS refs
 }
 CALL (t, lineage) {
-  MATCH (f:State {key: lineage})
-  MATCH (f)<-[:SUPPORTS]-(h:State)
-  WHERE h.task = t.key AND h.id <> f.id
-  RETURN collect(h)[0..200] AS givers
+  MATCH (f:State {key: lineage}) USING INDEX f:State(key)
+  RETURN f
+}
+CALL (t, f) {
+  MATCH (f)<-[:SUPPORTS]-(h)
+  RETURN collect(CASE WHEN h:State AND h.task = t.key AND h.id <> f.id THEN h END)[0..200] AS givers
 }
 CALL (t, givers) {
   UNWIND givers AS h
-  MATCH (l:State {live_key: t.key + '/state:' + h.id})
+  MATCH (l:State {live_key: t.key + '/state:' + h.id}) USING INDEX l:State(live_key)
   WITH l, h WHERE l.lineage = h.lineage AND coalesce(l.refs_at, l.key) = h.key
   WITH l ORDER BY l.from_step, l.id LIMIT 50
   RETURN collect({id: l.id, lineage: l.lineage}) AS supporters

@@ -78,7 +78,7 @@ def running(
 def _up(home: Home, progress: Progress, *, short_lived: bool) -> tuple[Server, bool]:
     with exclusive(home.lock, waiting=lambda: progress(f"Another process holds {home.path}; waiting for it.")):
         record = home.read_record()
-        if record and alive(record.process, words=home.mark):
+        if record and alive(record.process, words=""):
             found = _wait(home, record)
             if found is not None:  # else it was just being killed: start anew
                 return found, False
@@ -131,12 +131,12 @@ def _archive_classes(home: Home) -> None:
 
 
 def _wait(home: Home, record: Record) -> Server | None:
-    """The server once it answers; None when its process ends before."""
+    """The server once it answers; None when its process ends before, and has given back its files."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if version_at(record.ports):
             return server_of(home, record)
-        if not alive(record.process, words=home.mark):
+        if not alive(record.process, words=""):
             return None
         time.sleep(0.1)
     raise _failure(home, f"The server did not answer within {START_SECONDS:.0f} seconds.")

@@ -89,14 +89,15 @@ def end(process: Process, *, words: str, grace_seconds: float) -> bool:
         if seconds > 0:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, number)
-            if _gone(process, words=words, seconds=seconds):
+            if _gone(process, seconds=seconds):
                 return True
     raise StartError(f"Process {process.pid} did not end, though it was killed; look at it with `ps -p {process.pid}`.")
 
 
-def _gone(process: Process, *, words: str, seconds: float) -> bool:
+def _gone(process: Process, *, seconds: float) -> bool:
+    # By its start time alone: a process that is ending has no command line any more, and still holds its files.
     deadline = time.monotonic() + seconds
-    while alive(process, words=words):
+    while alive(process, words=""):
         if time.monotonic() > deadline:
             return False
         time.sleep(POLL_SECONDS)

@@ -221,7 +221,7 @@ def _decode(where: str, text: str, repairs: Repairs, *, strict: bool = True) -> 
         value = dict(items)
         if len(value) < len(items):
             seen: set[str] = set()
-            twice.extend(key for key, _ in items if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            twice.extend(key for key, _ in items if key in seen or seen.add(key))  # type: ignore[func-returns-value]  # add is None, so false
         return value
 
     def constant(word: str) -> float:

@@ -177,14 +177,14 @@ def test_slips_are_named_and_nothing_is_written(space: Space) -> None:
     request = space.task("t").request("one")
     for usage in (5, {"x": float("nan")}, {"x": {1}}):
         with pytest.raises(InvalidValueError, match="usage"):
-            request.step(request.status(), StepOutput(delta=(add("a"),)), usage=usage)  # type: ignore[arg-type]
+            request.step(request.status(), StepOutput(delta=(add("a"),)), usage=usage)  # type: ignore[arg-type]  # the slip
     quiet = say(request, add("a"))
     with pytest.raises(InvalidValueError, match="no calls to observe"):
         request.observe(quiet, [])
     result = request.step(request.status(), StepOutput(tool_calls=(ToolCall(name="f"),)))
     for results in (ToolResult.unknown("x"), [{"call_id": "x"}], None):
         with pytest.raises(InvalidValueError, match="list of ToolResult"):
-            request.observe(result, results)  # type: ignore[arg-type]
+            request.observe(result, results)  # type: ignore[arg-type]  # the slip
 
 
 def test_a_status_comes_out_as_json(space: Space) -> None:
@@ -248,17 +248,17 @@ def test_an_attempt_is_a_text_that_can_be_stored(space: Space) -> None:
     task = space.task("t")
     for attempt in (5, "\ud800", "x" * 2_000):
         with pytest.raises(InvalidValueError, match="attempt"):
-            task.request("one", attempt=attempt)  # type: ignore[arg-type]
+            task.request("one", attempt=attempt)  # type: ignore[arg-type]  # the slip
     request = task.request("one")
     with pytest.raises(InvalidValueError, match="attempt"):
-        request.step(request.status(), StepOutput(message="x"), attempt=5)  # type: ignore[arg-type]
+        request.step(request.status(), StepOutput(message="x"), attempt=5)  # type: ignore[arg-type]  # the slip
     with pytest.raises(InvalidValueError, match="author"):
         request.step(request.status(), StepOutput(message="x"), author="\x00")
     with pytest.raises(InvalidValueError, match="must be a Status"):
-        request.step(None, StepOutput(message="x"))  # type: ignore[arg-type]
+        request.step(None, StepOutput(message="x"))  # type: ignore[arg-type]  # the slip
     for lines in (-1, 2**63, 1.5):
         with pytest.raises(InvalidValueError, match="index_lines"):
-            request.status(index_lines=lines)  # type: ignore[arg-type]
+            request.status(index_lines=lines)  # type: ignore[arg-type]  # the slip
 
 
 def test_results_of_other_calls_than_those_that_wait_are_refused(space: Space) -> None:
