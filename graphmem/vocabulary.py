@@ -53,15 +53,6 @@ class Relation(StrEnum):
         return self.value.upper()
 
 
-class StepKind(StrEnum):
-    """What a Step of the ledger did."""
-
-    OPEN = "open"
-    STEP = "step"
-    REFUSED = "refused"
-    OBSERVE = "observe"
-
-
 RESERVED_PREFIXES: Final = ("obs:", "request:", "memory:")
 
 _NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}\Z")

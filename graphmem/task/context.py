@@ -29,7 +29,8 @@ class Context:
         redacted = self.redact(text)
         if not isinstance(redacted, str):
             raise InvalidValueError(f"redact must return a str, not {type(redacted).__name__}; nothing was written")
-        fault = text_fault(redacted)
+        # What came with the text is for its reader to refuse; what the redactor put in is refused here.
+        fault = text_fault(redacted) if text_fault(text) is None else None
         if fault is not None or (text and not redacted):
             raise InvalidValueError(f"redact must leave a text that can be stored: {fault or 'it is empty'}")
         return redacted

@@ -519,7 +519,7 @@ def test_the_order_of_keys_in_arguments_does_not_count_and_a_number_and_its_floa
     from graphmem.trace import content_hash
 
     def hashed(arguments: dict[str, object], content: str = "r") -> str:
-        return content_hash([ToolCall(name="f", arguments=arguments)], [content])  # type: ignore[arg-type]  # the slip
+        return content_hash([ToolCall(name="f", arguments=arguments)], [content])  # type: ignore[arg-type]  # JSON all the same
 
     assert hashed({"a": 1, "b": {"x": 1, "y": 2}}) == hashed({"b": {"y": 2, "x": 1}, "a": 1})
     assert hashed({"a": 1}) != hashed({"a": 1.0})

@@ -20,7 +20,7 @@ Script: TypeAlias = list[ScriptedOutput]
 
 def text(*calls: tuple[str, dict[str, object]], message: str | None = None, delta: tuple[Operation, ...] = ()) -> str:
     """A model's output in the four blocks."""
-    wanted = tuple(ToolCall(name=name, arguments=arguments) for name, arguments in calls)  # type: ignore[arg-type]  # the slip
+    wanted = tuple(ToolCall(name=name, arguments=arguments) for name, arguments in calls)  # type: ignore[arg-type]  # JSON all the same
     return render_output(StepOutput(tool_calls=wanted, message=message, delta=delta))
 
 
@@ -61,7 +61,7 @@ def test_the_model_sees_the_instructions_first_and_the_status_last(space: graphm
             prompts.append(messages)
             return Completion(text=text(message="done"), usage={"prompt_tokens": 7})
 
-    run(space.task("t"), "what now?", Listening(), tools(double), policy="Be brief.")  # type: ignore[arg-type]  # the slip
+    run(space.task("t"), "what now?", Listening(), tools(double), policy="Be brief.")  # type: ignore[arg-type]  # lists only
     system, user = prompts[0]
     assert (system.role, user.role) == ("system", "user")
     assert "Be brief." in system.content
@@ -209,7 +209,7 @@ def test_two_workers_with_the_same_model_run_no_tool_twice(space: graphmem.Space
     assert rival.calls
     assert task.open_request().step(status, text(("pay", {"usd": 5}))).replayed
     with pytest.raises(StaleStatusError):
-        run(_At(task, status), None, ScriptedModel([text(("pay", {"usd": 5}))]), tools(pay))  # type: ignore[arg-type]  # the slip
+        run(_At(task, status), None, ScriptedModel([text(("pay", {"usd": 5}))]), tools(pay))  # type: ignore[arg-type]  # stands in for a task
     assert paid == []
 
 
@@ -222,5 +222,5 @@ class _At:
 
     def open_request(self) -> graphmem.Request:
         request = self._task.open_request()
-        request.status = lambda **_: self._status  # type: ignore[method-assign]  # the slip
+        request.status = lambda **_: self._status  # type: ignore[method-assign]  # an older status
         return request

@@ -87,6 +87,13 @@ def test_what_a_redactor_returns_is_checked(redacted: Redacted, redact: Callable
         redacted(redact).task("t").request("x")
 
 
+def test_a_redactor_does_not_turn_an_unreadable_output_into_an_error(redacted: Redacted) -> None:
+    request = redacted(lambda text: text.replace("secret", "***")).task("t").request("x")
+    result = request.step(request.status(), "no block, \x00 and a secret")
+    assert result.refused is not None
+    assert len(request.status().reasons) == 1
+
+
 def test_a_redactor_that_makes_two_keys_alike_loses_nothing_silently(redacted: Redacted) -> None:
     request = redacted(lambda text: re.sub(r"\d", "#", text)).task("t").request("x")
     with pytest.raises(InvalidValueError, match="two keys"):
