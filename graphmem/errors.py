@@ -11,8 +11,14 @@ GraphmemError
 │   ├── PendingCallsError        tools were called and their results are not in yet
 │   ├── NotPendingError          results for calls that nobody waits for
 │   ├── AbandonedAttemptError    the attempt key belongs to a step that a revise left behind
+│   ├── OffPathError             the target of a revise is not a summary on the active path
+│   ├── NothingToReviseError     nothing was done since the boundary, or what was came with the fork
+│   ├── NothingToCompressError   nothing was done since the last compression
+│   ├── MechanismOffError        the task runs without that mechanism (an ablation)
+│   ├── TaskExistsError          the name for a fork is taken
 │   ├── StepLimitError           no final response within the steps allowed
 │   └── NotFoundError            no such space, task, request or id
+├── JudgeError                   a judge failed, or gave no verdict
 ├── StoreError                   the database
 │   ├── ServerUnreachableError   nobody answers at the URI
 │   ├── LoginError               the server refused user and password
@@ -86,12 +92,40 @@ class NotFoundError(TaskError):
     """No such space, task, request or id."""
 
 
+class OffPathError(TaskError):
+    """The target of a revise is not a summary on the active path. `targets`: (boundary, text) of those that are."""
+
+    def __init__(self, message: str, *, targets: tuple[tuple[int, str], ...] = ()) -> None:
+        super().__init__(message)
+        self.targets = targets
+
+
+class NothingToReviseError(TaskError):
+    """Nothing was done since the boundary, or what was done came with the fork and is revised in its origin."""
+
+
+class NothingToCompressError(TaskError):
+    """Nothing was done since the last compression."""
+
+
+class MechanismOffError(TaskError):
+    """The task runs without that mechanism: it was made so, as an ablation."""
+
+
+class TaskExistsError(TaskError):
+    """The name for a fork is that of a task that exists."""
+
+
 class StepLimitError(TaskError):
     """No final response within the steps allowed. The request stays open and can be resumed."""
 
 
 class StoryError(GraphmemError):
     """The demo was answered otherwise than its story needs."""
+
+
+class JudgeError(GraphmemError):
+    """A judge failed, or answered with something else than a verdict. Nothing was recorded."""
 
 
 class StoreError(GraphmemError):

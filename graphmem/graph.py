@@ -5,7 +5,7 @@ Owns the environment (`GRAPHMEM_URI`, `GRAPHMEM_USER`, `GRAPHMEM_PASSWORD`, `GRA
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Self
 
@@ -59,9 +59,35 @@ class Space:
     def __repr__(self) -> str:
         return f"Space({self.name})"
 
-    def task(self, name: str, *, psa: bool | None = None, isu: bool | None = None) -> Task:
-        """A handle on a task, which is made when its first request is opened. `psa`, `isu`: the ablations (§4.1)."""
-        return Task(self._context, self.name, name, psa=psa, isu=isu)
+    def task(
+        self,
+        name: str,
+        *,
+        psa: bool | None = None,
+        isu: bool | None = None,
+        compress: bool | None = None,
+        maintain: bool | None = None,
+        revise: bool | None = None,
+        isolate_states: bool | None = None,
+        irreversible: Collection[str] = (),
+    ) -> Task:
+        """A handle on a task, which is made when its first request is opened.
+
+        `psa`, `isu` (FlowState §4.1), `compress`, `maintain`, `revise` (MAGE §4.4) and `isolate_states` are ablations,
+        kept by the task for life; `irreversible` names tools whose calls cannot be undone.
+        """
+        return Task(
+            self._context,
+            self.name,
+            name,
+            psa=psa,
+            isu=isu,
+            compress=compress,
+            maintain=maintain,
+            revise=revise,
+            isolate_states=isolate_states,
+            irreversible=irreversible,
+        )
 
 
 def connect(

@@ -91,6 +91,17 @@ def check_name(what: str, name: str) -> str:
     return name
 
 
+def whole_number(what: str, number: int, *, least: int = 0, most: int = 2**63 - 1) -> int:
+    """The number, if it is one.
+
+    Raises:
+        InvalidValueError: not a whole number from `least` to `most`.
+    """
+    if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:
+        raise InvalidValueError(f"{what} must be a whole number from {least:,} to {most:,}, not {number!r}")
+    return number
+
+
 def text_fault(text: str) -> str | None:
     """Why a text cannot be stored, with the position of the first bad character; None when it can."""
     found = _UNSTORABLE.search(text)

@@ -8,15 +8,16 @@ OPTIONAL MATCH (k:Step {attempt: $p.attempt}) USING INDEX k:Step(attempt)
 CALL (t) {
   UNWIND $p.ids AS id
   OPTIONAL MATCH (s:State {live_key: t.key + '/state:' + id}) USING INDEX s:State(live_key)
-  OPTIONAL MATCH (o:RawObservation {key: t.key + '/' + id}) USING INDEX o:RawObservation(key)
+  OPTIONAL MATCH (o:RawObservation {key: coalesce([i IN range(0, size(coalesce(t.origins, [])) - 1) WHERE toIntegerOrNull(split(substring(id, 4), '.')[0]) < t.origin_nodes[i] | t.origins[i]][0], t.key) + '/' + id})
+    USING INDEX o:RawObservation(key)
   OPTIONAL MATCH (r:Request {key: t.key + '/' + id}) USING INDEX r:Request(key)
   CALL (t, o) {
     MATCH (o)-[:CHILD_OF]->(n)
-    RETURN count(CASE WHEN n:OnPath AND n.depth > t.request_depth THEN 1 END) > 0 AS observed
+    RETURN count(CASE WHEN n:OnPath AND n.task = t.key AND n.depth > t.request_depth THEN 1 END) > 0 AS observed
   }
   CALL (t, o) {
     MATCH (o)<-[:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(g)
-    RETURN collect(CASE WHEN g:State AND g.task = t.key THEN g END) AS givers
+    RETURN collect(CASE WHEN g:State AND (g.task = t.key OR g.task IN t.origins) THEN g END) AS givers
   }
   CALL (t, givers) {
     UNWIND givers AS g

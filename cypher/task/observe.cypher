@@ -1,7 +1,7 @@
 // Takes the results of the pending calls: grows the tree by one node, or merges into its identical child, and keeps the raw results.
 // mode: write
-// params: space, task, op, step, calls_hash, p_b, attempt, author, node, hash, name, results, call_ids
-// returns: verdict, version, number, hash, merged, stored
+// params: space, task, op, step, calls_hash, p_b, attempt, author, node, hash, name, results, call_ids, irreversible, hints
+// returns: verdict, version, number, hash, merged, stored, notes
 // why: guarded by `pending_step` alone: the tools really ran, whatever moved the version meanwhile.
 // why: the key is the hash of the parent's key and the content, so that an identical child is a plain MERGE (MAGE, Algorithm 1, lines 5-12).
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
@@ -21,9 +21,10 @@ CALL (t, verdict, n) {
   WITH t, n, x, coalesce(x.fresh = n, false) AS fresh
   SET t.p_b = x.key, t.next_node = t.next_node + CASE WHEN fresh THEN 1 ELSE 0 END, t.next_step = n + 1, t.version = t.version + 1,
     t.observed_step = n, t.pending_step = null, t.pending_hash = null
-  CREATE (:Step {key: t.key + '/step:' + toString(n), space: t.space, task: t.key, number: n, name: toString(n) + ' observe',
+  CREATE (step:Step {key: t.key + '/step:' + toString(n), space: t.space, task: t.key, number: n, name: toString(n) + ' observe',
     kind: 'observe', author: $p.author, attempt: $p.attempt, request: t.open, of_step: $p.step, node: x.key, visited: x.number,
-    merged: NOT fresh, call_ids: $p.call_ids, version: t.version, p_b: t.p_b, p_t: t.p_t, boundary: t.boundary})
+    merged: NOT fresh, call_ids: $p.call_ids, irreversible: $p.irreversible})
+  SET step += t {.version, .p_b, .p_t, .boundary, .open, .pending_step, .observed_step, .last_step, .feedback_step, .request_depth, .next_node}
   WITH t, x, n, fresh
   CALL (t, x, n, fresh) {
     UNWIND CASE WHEN fresh THEN range(1, size($p.results)) ELSE [] END AS i
@@ -32,7 +33,13 @@ CALL (t, verdict, n) {
       tool: result.tool, arguments: result.arguments, content: result.content, request: t.open, from_step: n})-[:CHILD_OF]->(x)
     RETURN count(o) AS made
   }
-  RETURN max(x.number) AS number, sum(made) AS stored, count(CASE WHEN NOT fresh THEN 1 END) > 0 AS merged
+  CALL (x, fresh) {
+    WITH x WHERE NOT fresh
+    MATCH (x)<-[:COVERS]-(s)
+    WITH s ORDER BY s.from_step DESC
+    RETURN collect(CASE WHEN s.verdict = 'failed' AND NOT s:OnPath THEN s.note END)[0..$p.hints] AS notes
+  }
+  RETURN max(x.number) AS number, sum(made) AS stored, count(CASE WHEN NOT fresh THEN 1 END) > 0 AS merged, collect(notes)[0] AS notes
 }
 OPTIONAL MATCH (x:TraceNode {key: k.node}) USING INDEX x:TraceNode(key)
-RETURN verdict, t.version AS version, coalesce(number, x.number) AS number, coalesce(x.hash, $p.hash) AS hash, merged, stored
+RETURN verdict, t.version AS version, coalesce(number, x.number) AS number, coalesce(x.hash, $p.hash) AS hash, coalesce(k.merged, merged) AS merged, stored, notes

@@ -1,18 +1,20 @@
 // Opens the next request of a task, and makes the task with both roots of its tree when it is new.
 // mode: write
-// params: space, task, op, attempt, text, name, author, psa, isu, root, root_summary
-// returns: verdict, number, text, step, version, psa, isu, open
+// params: space, task, op, attempt, text, name, author, options, root, root_summary
+// returns: verdict, number, text, step, version, psa, isu, open, options
 // why: MERGE locks the Task under its constraint, so two writers cannot both find it without an open request.
 // why: both roots are on the path from the start: Compress always finds a boundary.
 MERGE (t:Task {key: $p.space + '/' + $p.task})
   ON CREATE SET t.space = $p.space, t.name = $p.task, t.version = 0, t.next_step = 1, t.next_node = 1, t.next_request = 1,
-    t.psa = coalesce($p.psa, true), t.isu = coalesce($p.isu, true)
+    t.psa = coalesce($p.options.psa, true), t.isu = coalesce($p.options.isu, true), t.compress = coalesce($p.options.compress, true),
+    t.maintain = coalesce($p.options.maintain, true), t.revise = coalesce($p.options.revise, true),
+    t.isolate_states = coalesce($p.options.isolate_states, true)
 SET t.lock = $p.op
 WITH t
 OPTIONAL MATCH (k:Step {attempt: $p.attempt}) USING INDEX k:Step(attempt)
 WITH t, k, t.next_step AS n, t.next_request AS number,
   CASE WHEN k.abandoned_step IS NOT NULL THEN 'abandoned' WHEN k IS NOT NULL THEN 'replay'
-    WHEN t.psa <> coalesce($p.psa, t.psa) OR t.isu <> coalesce($p.isu, t.isu) THEN 'options'
+    WHEN any(name IN keys($p.options) WHERE coalesce(t[name], true) <> coalesce($p.options[name], t[name], true)) THEN 'options'
     WHEN t.open IS NOT NULL THEN 'open' ELSE 'ok' END AS verdict
 CALL (t, verdict, n) {
   WITH t WHERE verdict = 'ok' AND n = 1
@@ -30,11 +32,12 @@ CALL (t, verdict, n, number) {
     name: toString(number) + ' ' + $p.name, text: $p.text, opened_step: n})-[:CHILD_OF]->(t)
   SET t.open = number, t.next_request = number + 1, t.next_step = n + 1, t.version = t.version + 1, t.request_depth = b.depth,
     t.pending_step = null, t.observed_step = null, t.last_step = null
-  CREATE (:Step {key: t.key + '/step:' + toString(n), space: t.space, task: t.key, number: n, name: toString(n) + ' open',
-    kind: 'open', author: $p.author, attempt: $p.attempt, request: number, message: $p.text, version: t.version, p_b: t.p_b,
-    p_t: t.p_t, boundary: t.boundary, top: CASE WHEN n = 1 THEN t.p_t END})
+  CREATE (step:Step {key: t.key + '/step:' + toString(n), space: t.space, task: t.key, number: n, name: toString(n) + ' open',
+    kind: 'open', author: $p.author, attempt: $p.attempt, request: number, message: $p.text, top: CASE WHEN n = 1 THEN t.p_t END})
+  SET step += t {.version, .p_b, .p_t, .boundary, .open, .pending_step, .observed_step, .last_step, .feedback_step, .request_depth, .next_node}
 }
 WITH t, k, verdict, CASE verdict WHEN 'ok' THEN number WHEN 'replay' THEN k.request ELSE t.open END AS number,
   CASE verdict WHEN 'ok' THEN n ELSE k.number END AS step
 OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString(number)}) USING INDEX r:Request(key)
-RETURN verdict, number, r.text AS text, step, t.version AS version, t.psa AS psa, t.isu AS isu, t.open AS open
+RETURN verdict, number, r.text AS text, step, t.version AS version, t.psa AS psa, t.isu AS isu, t.open AS open,
+  t {.psa, .isu, .compress, .maintain, .revise, .isolate_states} AS options

@@ -44,7 +44,8 @@ CALL (t, disclosed) {
 CALL (t, disclosed) {
   UNWIND [d IN disclosed WHERE NOT d.id STARTS WITH 'request:'] AS d
   OPTIONAL MATCH (s:State {live_key: t.key + '/state:' + d.id}) USING INDEX s:State(live_key)
-  OPTIONAL MATCH (o:RawObservation {key: t.key + '/' + d.id}) USING INDEX o:RawObservation(key)
+  OPTIONAL MATCH (o:RawObservation {key: coalesce([i IN range(0, size(coalesce(t.origins, [])) - 1) WHERE toIntegerOrNull(split(substring(d.id, 4), '.')[0]) < t.origin_nodes[i] | t.origins[i]][0], t.key) + '/' + d.id})
+    USING INDEX o:RawObservation(key)
   WITH d, coalesce(s, o) AS x WHERE x IS NOT NULL
   RETURN collect({node: x, step: d.step}) AS shown
 }
@@ -73,7 +74,7 @@ CALL (t, mine, shown) {
   WITH t, x, step, own, coalesce(first, x) AS f
   CALL (t, f) {
     MATCH (f)<-[r:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(m)
-    RETURN collect(CASE WHEN m:State AND m.id <> f.id AND m.task = t.key THEN {type: type(r), id: m.id, key: m.key, lineage: m.lineage, at: m.from_step} END) AS ins
+    RETURN collect(CASE WHEN m:State AND m.id <> f.id AND (m.task = t.key OR m.task IN t.origins) THEN {type: type(r), id: m.id, key: m.key, lineage: m.lineage, at: m.from_step} END) AS ins
   }
   CALL (t, ins) {
     UNWIND ins AS i

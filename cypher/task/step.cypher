@@ -1,7 +1,7 @@
 // Commits one validated output: the delta, disclosures, the decision; a message finishes the request and compresses its tail.
 // mode: write
-// params: space, task, request, op, version, attempt, kind, author, output, repairs, refused, calls, calls_hash, message, added, updated, removed, rejected, disclosed, fold, usage, unseen, ends, rows, state_refs, raw_refs, finish, summary_key, summary_name
-// returns: verdict, number, version, p_b, ended, created, linked, step
+// params: space, task, request, op, version, attempt, kind, author, output, repairs, refused, calls, calls_hash, message, added, updated, removed, rejected, disclosed, fold, usage, joined, path_tokens, unseen, ends, rows, state_refs, raw_refs, finish, compress, summary_key, summary_name
+// returns: verdict, number, version, p_b, ended, created, linked, step, summary
 // why: the lock comes before the check, the attempt key before the version; everything after `ok` reads what this statement wrote.
 // why: `unseen` are ids of adds that a folded index may hide; when one is in view the verdict is `taken` and nothing is written.
 // why: a part of the output that is empty comes as null and is not stored.
@@ -54,12 +54,14 @@ CALL (t, ok) {
 }
 CALL (t, ok) {
   UNWIND CASE WHEN ok THEN $p.raw_refs ELSE [] END AS ref
+  WITH t, ref, coalesce([i IN range(0, size(coalesce(t.origins, [])) - 1) WHERE toIntegerOrNull(split(substring(ref.target, 4), '.')[0]) < t.origin_nodes[i] | t.origins[i]][0], t.key) AS owner
   MATCH (v:State {live_key: t.key + '/state:' + ref.source}) USING INDEX v:State(live_key)
-  MATCH (m:RawObservation {key: t.key + '/' + ref.target}) USING INDEX m:RawObservation(key)
+  MATCH (m:RawObservation {key: owner + '/' + ref.target}) USING INDEX m:RawObservation(key)
   CREATE (v)-[:$(ref.type)]->(m)
   RETURN count(*) AS linked_raw
 }
-WITH t, k, verdict, ok, n, ended, created, linked_states + linked_raw AS linked, ok AND $p.finish AND t.p_b <> t.boundary AS covering
+WITH t, k, verdict, ok, n, ended, created, linked_states + linked_raw AS linked, 
+  ok AND ($p.finish OR $p.compress IS NOT NULL) AND coalesce(t.compress, true) AND t.p_b <> t.boundary AS covering
 CALL (t, n, covering) {
   UNWIND CASE WHEN covering THEN [1] ELSE [] END AS once
   MATCH (above:SummaryNode {key: t.p_t}) USING INDEX above:SummaryNode(key)
@@ -68,9 +70,9 @@ CALL (t, n, covering) {
   MERGE (s:SummaryNode {key: $p.summary_key})
     ON CREATE SET s.space = t.space, s.task = t.key, s.rank = above.rank + 1, s.boundary = low.number, s.last = last.key, s.from_step = n
   MERGE (s)-[:CHILD_OF]->(above)
-  SET s:OnPath, s.name = $p.summary_name, s.text = $p.message, s.verdict = 'unchecked', s.note = null
+  SET s:OnPath, s.name = $p.summary_name, s.text = coalesce($p.compress, $p.message), s.verdict = 'unchecked', s.note = null, s.written = n
   WITH t, s, low.depth AS depth, last
-  SET t.p_t = s.key, t.boundary = last.key, t.feedback = null
+  SET t.p_t = s.key, t.boundary = last.key, t.feedback_step = null
   WITH t, s, depth
   MATCH (x:OnPath) USING INDEX x:OnPath(task, depth) WHERE x.task = t.key AND x.depth > depth
   MERGE (s)-[:COVERS]->(x)
@@ -79,13 +81,14 @@ CALL (t, ok, n, covering) {
   WITH t, n, covering WHERE ok
   SET t.next_step = n + 1, t.version = t.version + 1, t.last_step = n,
     t.observed_step = CASE WHEN $p.kind = 'refused' THEN t.observed_step END,
-    t.pending_step = CASE WHEN $p.calls IS NOT NULL THEN n END, t.pending_hash = $p.calls_hash, t.open = CASE WHEN $p.finish THEN null ELSE t.open END
-  CREATE (:Step {key: t.key + '/step:' + toString(n), space: t.space, task: t.key, number: n, name: toString(n) + ' ' + $p.kind,
+    t.pending_step = CASE WHEN $p.calls_hash IS NOT NULL THEN n END, t.pending_hash = $p.calls_hash, t.open = CASE WHEN $p.finish THEN null ELSE t.open END
+  CREATE (step:Step {key: t.key + '/step:' + toString(n), space: t.space, task: t.key, number: n, name: toString(n) + ' ' + $p.kind,
     kind: $p.kind, author: $p.author, attempt: $p.attempt, op: $p.op, request: $p.request, output: $p.output, repairs: $p.repairs,
     refused: $p.refused, calls: $p.calls, message: $p.message, added: $p.added, updated: $p.updated, removed: $p.removed,
-    rejected: $p.rejected, disclosed: $p.disclosed, fold: $p.fold, usage: $p.usage, version: t.version, p_b: t.p_b, p_t: t.p_t,
-    boundary: t.boundary, scope: CASE WHEN $p.disclosed IS NOT NULL THEN t.key + '#' + toString($p.request) END,
-    top: CASE WHEN $p.finish THEN t.p_t END, about: CASE WHEN covering THEN t.p_t END})
+    rejected: $p.rejected, disclosed: $p.disclosed, fold: $p.fold, usage: $p.usage, joined: $p.joined, path_tokens: $p.path_tokens,
+    scope: CASE WHEN $p.disclosed IS NOT NULL THEN t.key + '#' + toString($p.request) END, text: CASE WHEN covering THEN $p.compress END,
+    top: CASE WHEN ($p.finish OR covering) AND t.p_b = t.boundary THEN t.p_t END, about: CASE WHEN covering THEN t.p_t END})
+  SET step += t {.version, .p_b, .p_t, .boundary, .open, .pending_step, .observed_step, .last_step, .feedback_step, .request_depth, .next_node}
 }
 CALL (t, ok, n) {
   UNWIND CASE WHEN ok AND $p.finish THEN [1] ELSE [] END AS once
@@ -93,4 +96,5 @@ CALL (t, ok, n) {
   SET r.finished_step = n
 }
 RETURN verdict, n AS number, t.version AS version, t.p_b AS p_b, ended, created, linked,
-  k {.op, .number, .version, .kind, .added, .updated, .removed, .rejected, .disclosed, .calls, .message, .repairs, .refused, .p_b} AS step
+  k {.op, .number, .version, .kind, .added, .updated, .removed, .rejected, .disclosed, .calls, .message, .repairs, .refused, .p_b, .about} AS step,
+  CASE WHEN covering THEN t.p_t END AS summary

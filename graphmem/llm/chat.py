@@ -5,7 +5,7 @@ Owns the protocol and its scripted form, which needs no model. Knows nothing of 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from graphmem.errors import InvalidValueError
 
@@ -28,6 +28,7 @@ class Completion:
     usage: Mapping[str, int] | None = None
 
 
+@runtime_checkable
 class ChatModel(Protocol):
     """Whatever answers messages with a text."""
 

@@ -100,6 +100,21 @@ def fold(
     )
 
 
+def refold(
+    newest_first: Sequence[Line],
+    headings: Sequence[Heading],
+    unfolded: Sequence[Heading],
+    *,
+    request: int,
+    fold_was: Sequence[int],
+    count: Callable[[str], int],
+) -> Index:
+    """G as it was shown, from what `Index.fold` said then: so many states, and no request of the ranges folded away."""
+    ranges = list(zip(fold_was[1::2], fold_was[2::2], strict=True))
+    kept = [h for h in headings if not any(first <= h.number <= last for first, last in ranges)]
+    return fold(newest_first, kept, unfolded, request=request, lines=fold_was[0], budget_tokens=None, count=count)
+
+
 class _Budget:
     """Tokens that are left; once something did not fit, nothing does."""
 

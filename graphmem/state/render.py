@@ -31,11 +31,19 @@ def input_prompt(*, status: str, observation: str, query: str) -> str:
 
 
 def agent_status(
-    index: Index | None, active: Sequence[ActiveState], reasons: Sequence[Reason], pending: Sequence[ToolCall]
+    index: Index | None,
+    active: Sequence[ActiveState],
+    reasons: Sequence[Reason],
+    pending: Sequence[ToolCall],
+    *,
+    path: tuple[str, str, str] = ("", "", ""),
 ) -> str:
-    """The agent_status block. Without PSA there is no index."""
+    """The agent_status block. Without PSA there is no index. `path`: the blocks of C, R and H, where they are told too."""
+    completed, recent, hints = path
     parts = [] if index is None else [f"Historical State Index:\n{_list(_index_lines(index))}"]
+    parts += [block for block in (completed, recent) if block]
     parts.append(f"Active State:\n{_list(_state_line(state) for state in active)}")
+    parts += [hints] if hints else []
     if reasons:
         parts.append(f"Not Accepted From Your Last Output:\n{_list(_reason_lines(reasons))}")
     if pending:

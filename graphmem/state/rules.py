@@ -151,7 +151,7 @@ def _request_number(id_: str) -> int:
 def validate(output: StepOutput, view: View) -> Plan:
     """Validate_upd and Validate_acc of one output against S (B.4; equations 1, 2 and 5)."""
     reasons: list[Reason] = []
-    accepted = _valid_operations(output.delta, view, reasons)
+    accepted = valid_operations(output.delta, view, reasons)
     disclosed = tuple(_valid_access(output.access, view, reasons))
     removed = {op.id for op in accepted if op.operation == "remove"}
     return Plan(
@@ -162,7 +162,16 @@ def validate(output: StepOutput, view: View) -> Plan:
     )
 
 
-def _valid_operations(delta: tuple[Operation, ...], view: View, reasons: list[Reason]) -> list[Operation]:
+def validate_across(output: StepOutput, before: View, after: View) -> Plan:
+    """The plan of an output that goes back: valid in S before the restoration and in S after it, committed onto the latter."""
+    reasons: list[Reason] = []
+    accepted = valid_operations(output.delta, before, reasons)
+    access = tuple(Access(target=target) for target in _valid_access(output.access, before, reasons))
+    plan = validate(replace(output, delta=tuple(accepted), access=access), after)
+    return replace(plan, rejected=tuple(reasons) + plan.rejected)
+
+
+def valid_operations(delta: tuple[Operation, ...], view: View, reasons: list[Reason]) -> list[Operation]:
     """The largest set of operations that hold together: each valid by itself, none resting on one that is not."""
     first_add = {op.id: i for i, op in reversed(list(enumerate(delta))) if op.operation == "add"}
     found: dict[int, str] = {}

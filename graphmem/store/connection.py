@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, LiteralString
+from typing import Any, Final, LiteralString, TypeVar
 from urllib.parse import urlsplit
 
 import neo4j
@@ -31,6 +31,8 @@ Row = dict[str, Any]
 Trace = Callable[[str, int, float], None]
 Check = Callable[[Row], None]
 Show = Callable[[Query, Mapping[str, Any]], None]
+Run = Callable[[Query, Mapping[str, Any]], list[Row]]
+T = TypeVar("T")
 
 _SCHEMES: Final = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 _READ_ONLY: Final = (
@@ -131,6 +133,28 @@ class Connection:
             row = session.execute_write(work)
             rows.append(row)
             return row
+
+    def transact(self, name: str, work: Callable[[Run], T]) -> T:
+        """What `work` makes of several statements in one transaction, committed when it returns.
+
+        It is given a function from a query and its parameters to rows, and is called again after a transient failure,
+        so it must do nothing but run statements and compute.
+        """
+
+        @neo4j.unit_of_work(timeout=self._timeout)
+        def whole(tx: neo4j.ManagedTransaction) -> T:
+            def run(query: Query, p: Mapping[str, Any]) -> list[Row]:
+                self._show(query, p)
+                with self._timed(query.name) as rows:
+                    result = tx.run(query.text, p=dict(p))
+                    rows += [dict(record) for record in result]
+                    self._note(query.name, result.consume())
+                    return rows
+
+            return work(run)
+
+        with self._timed(name), self._mapped(), self._session(neo4j.WRITE_ACCESS) as session:
+            return session.execute_write(whole)
 
     def run(self, name: str, text: LiteralString, p: Mapping[str, Any] | None = None) -> list[Row]:
         """The rows of a schema statement, auto-commit, in WRITE mode."""

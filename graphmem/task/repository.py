@@ -4,7 +4,8 @@ Rows become frozen values here, and nothing above sees one. Every write carries 
 with what it meant to touch before it is committed, and answers with a verdict that its caller turns into an error.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
@@ -13,11 +14,13 @@ from graphmem.errors import StoreError
 from graphmem.state.rules import Fact, NewVersion, Plan
 from graphmem.state.values import ActiveState, PendingCalls, Ref, StepResult, ToolCall, Version
 from graphmem.store import Connection, query
-from graphmem.task.rows import Reading, Row, named_calls, reading, replayed
+from graphmem.task.rows import Reading, Row, active, named_calls, reading, replayed
 from graphmem.trace import calls_hash
 from graphmem.vocabulary import json_text, short_name, words
 
 NEIGHBOURS: Final = 50
+HINTS: Final = 50
+OPTIONS: Final = ("psa", "isu", "compress", "maintain", "revise", "isolate_states")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,7 @@ class Cursor:
     text: str | None
     psa: bool
     isu: bool
+    options: Mapping[str, bool]
     requests: int
     steps: int
 
@@ -42,6 +46,7 @@ class Opened:
     text: str
     psa: bool
     isu: bool
+    options: Mapping[str, bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,9 @@ class Commit:
     fold: tuple[int, ...]
     usage: str | None
     summary_key: str
+    compress: str | None = None
+    joined: bool = False
+    path_tokens: int | None = None
 
 
 class Repository:
@@ -77,10 +85,19 @@ class Repository:
     def cursor(self) -> Cursor | None:
         """Where the task stands; None when it does not exist."""
         rows = self._connection.read(query("task/read_task"), self._p())
-        return Cursor(**{name: rows[0][name] for name in Cursor.__slots__}) if rows else None
+        if not rows:
+            return None
+        return Cursor(
+            **{name: rows[0][name] for name in Cursor.__slots__ if name != "options"}, options=options_of(rows[0])
+        )
+
+    def fork_result(self, step: int) -> dict[str, Any]:
+        """What the step that made this fork keeps of its origin."""
+        rows = self._connection.read(query("task/fork_origin"), self._p(step=step))
+        return dict(json.loads(rows[0]["result"]))
 
     def open_request(
-        self, text: str, *, attempt: str, author: str, psa: bool | None, isu: bool | None, roots: tuple[str, str]
+        self, text: str, *, attempt: str, author: str, options: Mapping[str, bool | None], roots: tuple[str, str]
     ) -> Opened:
         """Open the next request, and make the task when it is new."""
 
@@ -94,13 +111,12 @@ class Repository:
         row = self._connection.write(
             query("task/open_request"),
             self._p(
-                op=_operation_id(),
+                op=operation_id(),
                 attempt=attempt,
                 text=text,
                 name=short_name(text),
                 author=author,
-                psa=psa,
-                isu=isu,
+                options=dict(options),
                 root=roots[0],
                 root_summary=roots[1],
             ),
@@ -112,6 +128,7 @@ class Repository:
             text=row["text"] or "",
             psa=bool(row["psa"]),
             isu=bool(row["isu"]),
+            options=options_of(row),
         )
 
     def status(self, request: int, *, psa: bool, lines: int) -> Reading | None:
@@ -119,7 +136,7 @@ class Repository:
         rows, locked = self._connection.read_locked(
             query("task/status"),
             self._p(
-                op=_operation_id(),
+                op=operation_id(),
                 request=request,
                 low=request if psa else 0,
                 lines=lines + 1,
@@ -128,6 +145,23 @@ class Repository:
             ),
         )
         return reading(rows[0], request, locked) if rows else None
+
+    def status_at(self, step: int, *, lines: int, heads: int) -> Reading | None:
+        """What the request open after a step showed then; None when there is no such task or step."""
+        rows = self._connection.read(
+            query("task/status_at"), self._p(at=step, lines=lines + 1, heads=heads, neighbours=NEIGHBOURS)
+        )
+        return reading(rows[0], rows[0]["open"] or 0, locked=False) if rows else None
+
+    def read_step(self, step: int) -> Row | None:
+        """One step of the ledger, with empty columns when there is none; None when there is no such task."""
+        rows = self._connection.read(query("task/read_step"), self._p(step=step))
+        return rows[0] if rows else None
+
+    def states_at(self, step: int) -> tuple[ActiveState, ...]:
+        """Every state in view after a step."""
+        rows = self._connection.read(query("task/states_at"), self._p(at=step))
+        return active(rows[0]["states"], 0) if rows else ()
 
     def facts(self, ids: Sequence[str], *, attempt: str) -> tuple[int, bool, tuple[Fact, ...]]:
         """What the ids are, with the version they were read at and whether the attempt was seen before."""
@@ -159,7 +193,7 @@ class Repository:
                     command="graphmem doctor",
                 )
 
-        op = _operation_id()
+        op = operation_id()
         row = self._connection.write(
             query("task/step"),
             self._p(
@@ -172,24 +206,27 @@ class Repository:
                 output=commit.output,
                 repairs=list(commit.repairs) or None,
                 refused=commit.refused,
-                calls=_json([call.to_dict() for call in commit.calls]),
+                calls=json_list([call.to_dict() for call in commit.calls]),
                 calls_hash=calls_hash(commit.calls) if commit.calls else None,
                 message=commit.message,
                 added=list(plan.added) or None,
                 updated=list(plan.updated) or None,
                 removed=[state.id for state in plan.removed] or None,
-                rejected=_json([reason.to_dict() for reason in plan.rejected]),
+                rejected=json_list([reason.to_dict() for reason in plan.rejected]),
                 disclosed=list(plan.disclosed) or None,
                 fold=list(commit.fold),
                 usage=commit.usage,
+                joined=commit.joined or None,
+                path_tokens=commit.path_tokens,
                 unseen=list(unseen),
                 ends=sorted(ends),
-                rows=[_version_row(version) for version in plan.versions],
-                state_refs=[_ref_row(id_, ref) for id_, ref in refs if not ref.target.startswith("obs:")],
-                raw_refs=[_ref_row(id_, ref) for id_, ref in refs if ref.target.startswith("obs:")],
+                rows=[version_row(version) for version in plan.versions],
+                state_refs=[ref_row(id_, ref) for id_, ref in refs if not ref.target.startswith("obs:")],
+                raw_refs=[ref_row(id_, ref) for id_, ref in refs if ref.target.startswith("obs:")],
                 finish=commit.message is not None,
+                compress=commit.compress,
                 summary_key=commit.summary_key,
-                summary_name=short_name(commit.message or ""),
+                summary_name=short_name(commit.compress or commit.message or ""),
             ),
             check,
         )
@@ -211,6 +248,7 @@ class Repository:
         content: str,
         name: str,
         results: Sequence[Row],
+        irreversible: Sequence[str],
     ) -> Row:
         """Take the results of pending calls. The row of the statement, with its verdict."""
 
@@ -221,7 +259,7 @@ class Repository:
         return self._connection.write(
             query("task/observe"),
             self._p(
-                op=_operation_id(),
+                op=operation_id(),
                 step=pending.step,
                 calls_hash=calls_hash(pending.recorded),
                 p_b=pending.p_b,
@@ -232,16 +270,25 @@ class Repository:
                 name=name,
                 results=[{key: row[key] for key in ("tool", "arguments", "content")} for row in results],
                 call_ids=[row["call_id"] for row in results],
+                irreversible=list(irreversible) or None,
+                hints=HINTS,
             ),
             check,
         )
 
 
-def _json(items: list[dict[str, Any]]) -> str | None:
+def options_of(row: Row) -> dict[str, bool]:
+    """The mechanisms that a task has; one made before there was a choice has all."""
+    return {name: row["options"].get(name) is not False for name in OPTIONS}
+
+
+def json_list(items: list[dict[str, Any]]) -> str | None:
+    """The items as JSON text; None for none, so that nothing is stored."""
     return json_text(items) if items else None
 
 
-def _operation_id() -> str:
+def operation_id() -> str:
+    """A name for one call, which is not reused."""
     return uuid4().hex
 
 
@@ -255,7 +302,8 @@ def _version(state: ActiveState) -> Version:
     return state.version
 
 
-def _version_row(new: NewVersion) -> dict[str, Any]:
+def version_row(new: NewVersion) -> dict[str, Any]:
+    """A version as the statements create it."""
     old = None if new.previous is None else _version(new.previous)
     return {
         "label": new.kind.label,
@@ -271,7 +319,8 @@ def _version_row(new: NewVersion) -> dict[str, Any]:
     }
 
 
-def _ref_row(source: str, ref: Ref) -> dict[str, str]:
+def ref_row(source: str, ref: Ref) -> dict[str, str]:
+    """A ref as the statements create it."""
     return {"source": source, "target": ref.target, "type": ref.relation.type}
 
 
@@ -289,5 +338,6 @@ def _committed(commit: Commit, plan: Plan, row: Row) -> StepResult:
         repairs=commit.repairs,
         refused=commit.refused,
         p_b=row["p_b"],
+        summary=row["summary"],
         recorded=named_calls([call.to_dict() for call in commit.calls], row["number"]),
     )

@@ -5,7 +5,7 @@ Invariant: every call that writes is one transaction and one Step; repeating it 
 first answer again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import NoReturn, Self
@@ -20,15 +20,19 @@ from graphmem.errors import (
     StaleStatusError,
 )
 from graphmem.state import rules
-from graphmem.state.index import fold
 from graphmem.state.protocol import render_output
-from graphmem.state.values import PendingCalls, StepOutput, StepResult, ToolResult
+from graphmem.state.values import PendingCalls, Reason, StepOutput, StepResult, ToolResult
 from graphmem.task.context import Context
 from graphmem.task.outputs import actions, parsed_output, storable, usage_text
+from graphmem.task.own_calls import OwnCall, not_alone, own_call
+from graphmem.task.prompt import Prompt
+from graphmem.task.reading import folded, status_of
 from graphmem.task.repository import Commit, Repository
+from graphmem.task.revising import Outcome, Revising, Wanted, refused_reason
+from graphmem.task.rows import replayed
 from graphmem.task.status import Status
-from graphmem.trace import attempt_key, content_hash, summary_key, trace_key, trace_name
-from graphmem.vocabulary import Json, check_text, json_text
+from graphmem.trace import Grown, attempt_key, content_hash, summary_key, trace_key, trace_name
+from graphmem.vocabulary import Json, check_text, json_text, whole_number
 
 
 class Request:
@@ -39,14 +43,23 @@ class Request:
     """
 
     def __init__(
-        self, repository: Repository, context: Context, *, number: int, text: str, psa: bool, isu: bool
+        self,
+        repository: Repository,
+        context: Context,
+        *,
+        number: int,
+        text: str,
+        options: Mapping[str, bool],
+        irreversible: frozenset[str] = frozenset(),
     ) -> None:
         self._repository = repository
         self._context = context
+        self._options = options
+        self._irreversible = irreversible
         self.number = number
         self.text = text
-        self.psa = psa
-        self.isu = isu
+        self.psa = options["psa"]
+        self.isu = options["isu"]
 
     def __repr__(self) -> str:
         return f"Request({self._repository.space}/{self._repository.task}, {self.number})"
@@ -65,54 +78,34 @@ class Request:
         Raises:
             RequestClosedError: the request was finished or abandoned.
         """
-        for name, given in (("index_lines", index_lines), ("index_tokens", index_tokens or 0)):
-            if not isinstance(given, int) or not 0 <= given <= 1_000_000:
-                raise InvalidValueError(f"{name} must be a whole number from 0 to 1,000,000")
+        whole_number("index_lines", index_lines, most=1_000_000)
+        if index_tokens is not None:
+            whole_number("index_tokens", index_tokens, most=1_000_000)
         reading = self._repository.status(self.number, psa=self.psa, lines=index_lines)
         if reading is None:
             raise NotFoundError(f"there is no task {self._repository.task!r} in space {self._repository.space!r}")
         if reading.open != self.number:
             raise self._closed()
-        tokenizer = self._context.tokenizer
-        history = fold(
-            reading.lines,
-            reading.headings,
-            reading.unfolded,
-            request=self.number,
-            lines=index_lines,
-            budget_tokens=index_tokens,
-            count=tokenizer.count,
-        )
-        return Status(
-            space=self._repository.space,
-            task=self._repository.task,
-            request=self.number,
-            query=reading.text,
-            version=reading.version,
-            history=history,
-            active=reading.active,
-            observation=reading.observation,
-            reasons=reading.reasons,
-            pending=reading.pending,
-            psa=reading.psa,
-            isu=reading.isu,
-            locked=reading.locked,
-            p_b=reading.p_b,
-            p_t=reading.p_t,
-            tokenizer=tokenizer,
-        )
+        history = folded(self._context, reading, self.number, lines=index_lines, budget_tokens=index_tokens)
+        return status_of(self._context, self._repository, reading, self.number, history)
 
     def step(
         self,
-        status: Status,
+        status: Status | Prompt,
         output: str | StepOutput,
         *,
         usage: Mapping[str, Json] | None = None,
         attempt: str | None = None,
         author: str = "model",
         strict: bool = False,
+        own_calls: bool = True,
     ) -> StepResult:
-        """Commit one output against the status the model was shown: delta, access and decision, in one transaction.
+        """Commit one output against the status (or prompt) the model was shown: delta, access and decision, in one
+        transaction.
+
+        A call named `compress` or `revise` is the model's own operation on the tree, and is done here: with `compress`
+        the delta is committed first, with `revise` the restoration comes first and the delta is in view afterwards.
+        `own_calls=False` leaves calls of these names to the caller's tools.
 
         Model text is taken as it comes; what is not accepted stands in `rejected` (one part) or `refused` (the whole),
         and in the next status. `strict` takes B.3 literally. `attempt` names the call, so that repeating it after a
@@ -126,6 +119,9 @@ class Request:
             AbandonedAttemptError: `attempt` belongs to a step that a revise left behind.
             InvalidValueError: `status` is of another request, or `usage` is not JSON.
         """
+        joined = isinstance(status, Prompt) and status.path is not None
+        path_tokens = status.budget_tokens if isinstance(status, Prompt) else None
+        status = status.status if isinstance(status, Prompt) else status
         if not isinstance(status, Status):
             raise InvalidValueError(f"status must be a Status, not {type(status).__name__}; request.status() reads it")
         self._check_status(status)
@@ -146,26 +142,89 @@ class Request:
             fold=status.history.fold,
             usage=usage_text(usage, self._context),
             summary_key=summary_key(status.p_t, status.p_b),
+            joined=joined,
+            path_tokens=path_tokens,
         )
-        refused = rules.refusal(stored)
+        refused = rules.refusal(stored) or (not_alone(stored) if own_calls else None)
         if refused is not None:
             commit = replace(commit, kind="refused", refused=refused, calls=(), message=None)
             return self._result(*self._repository.step(commit, rules.Plan()), parsed, stored)
-        view = self._view(status, rules.unknown_ids(stored, status.view()), attempt)
+        call, rest = own_call(stored, self._options, in_r=status.in_r) if own_calls else (None, stored)
+        if call is None:
+            return self._committed(status, stored, parsed, commit)
+        commit = replace(commit, calls=())
+        if call.fault is None and call.name == "revise":
+            return self._revised(status, rest, call, commit)
+        if call.fault is None:
+            commit = replace(commit, compress=self._context.text(call.text))
+        return self._committed(status, rest, rest, commit, fault=_call_fault(call))
+
+    def _committed(
+        self, status: Status, stored: StepOutput, parsed: StepOutput, commit: Commit, *, fault: Reason | None = None
+    ) -> StepResult:
+        """Commit delta, access and decision; `fault` is why the model's own call was not done."""
+        view = self._view(status, rules.unknown_ids(stored, status.view()), commit.attempt)
         unseen = rules.unseen_adds(stored, view)
-        verdict, result = self._repository.step(commit, self._plan(stored, view), unseen)
+        verdict, result = self._repository.step(commit, self._plan(stored, view, fault), unseen)
         if verdict == "taken":
-            view = self._view(status, (*rules.unknown_ids(stored, status.view()), *unseen), attempt)
-            verdict, result = self._repository.step(commit, self._plan(stored, view))
+            view = self._view(status, (*rules.unknown_ids(stored, status.view()), *unseen), commit.attempt)
+            verdict, result = self._repository.step(commit, self._plan(stored, view, fault))
         return self._result(verdict, result, parsed, stored)
 
-    def observe(
-        self, calls: StepResult | PendingCalls, results: Sequence[ToolResult], *, author: str = "tools"
-    ) -> tuple[str, ...]:
-        """Give back what the calls returned, every one of them, verbatim; the ids of the raw results (`obs:ℓ.i`).
+    def _revised(self, status: Status, output: StepOutput, call: OwnCall, commit: Commit) -> StepResult:
+        """Go back as the model asked, and commit what it said with it; a call that cannot be done is only a reason."""
+        view = status.view()
+        unknown = (*rules.unknown_ids(output, view), *rules.unseen_adds(output, view))
+        wanted = Wanted(
+            attempt=commit.attempt,
+            author=commit.author,
+            boundary=call.boundary,
+            feedback=call.text,
+            world=call.world,
+            commit=commit,
+            output=output,
+            view=self._view(status, unknown, commit.attempt),
+            unknown=unknown,
+        )
+        names = (self._repository.space, self._repository.task)
+        outcome = Revising(self._context.connection, *names).revise(wanted)
+        reason = refused_reason(outcome)
+        if reason is not None:
+            return self._committed(status, output, output, commit, fault=Reason(what="call revise", why=reason))
+        return self._outcome(outcome, commit)
 
-        A call whose outcome nobody knows is answered by `ToolResult.unknown(call_id)`. Giving the same results again
-        is harmless.
+    def _outcome(self, outcome: Outcome, commit: Commit) -> StepResult:
+        if outcome.verdict == "replay":
+            return replayed(outcome.found["done"], is_own=outcome.is_own, revised=outcome.revised)
+        if outcome.revised is None:
+            self._refuse(outcome.verdict)
+        plan = outcome.plan
+        return StepResult(
+            step=outcome.revised.step,
+            version=outcome.revised.version,
+            added=plan.added,
+            updated=plan.updated,
+            removed=tuple(state.id for state in plan.removed),
+            rejected=plan.rejected,
+            disclosed=plan.disclosed,
+            repairs=commit.repairs,
+            revised=outcome.revised,
+        )
+
+    def observe(
+        self,
+        calls: StepResult | PendingCalls,
+        results: Sequence[ToolResult],
+        *,
+        author: str = "tools",
+        irreversible: Collection[str] = (),
+    ) -> Grown:
+        """Give back what the calls returned, every one of them, verbatim: Grow. The ids of the raw results (`obs:ℓ.i`).
+
+        The same calls with the same results after a revise merge into the node of then (`.merged`), and `.notes` is the
+        feedback of failed subgoals over it. A call whose outcome nobody knows is answered by
+        `ToolResult.unknown(call_id)`. Giving the same results again is harmless. `irreversible`: tools whose calls
+        cannot be undone, beside those of the task's handle.
 
         Raises:
             InvalidValueError: a result is missing, names no call, comes twice, or cannot be stored.
@@ -195,10 +254,12 @@ class Request:
                 {"tool": call.name, "arguments": json_text(call.arguments), "content": text, "call_id": call.id}
                 for call, text in zip(pending.recorded, contents, strict=True)
             ],
+            irreversible=sorted({call.name for call in pending.recorded} & {*self._irreversible, *irreversible}),
         )
         if row["verdict"] not in ("ok", "replay") or row["hash"] != content:
             raise self._not_pending(row["verdict"], pending.step)
-        return tuple(f"obs:{row['number']}.{i}" for i in range(1, len(contents) + 1))
+        notes = tuple(dict.fromkeys(note for note in row["notes"] or () if note))
+        return Grown.of(row["number"], len(contents), merged=bool(row["merged"]), notes=notes)
 
     def _check_status(self, status: Status) -> None:
         given = f"{status.space}/{status.task} request {status.request}"
@@ -221,8 +282,10 @@ class Request:
             raise self._stale()
         return status.view().with_facts(facts)
 
-    def _plan(self, output: StepOutput, view: rules.View) -> rules.Plan:
+    def _plan(self, output: StepOutput, view: rules.View, fault: Reason | None = None) -> rules.Plan:
         plan = rules.validate(output, view)
+        if fault is not None:
+            plan = replace(plan, rejected=(*plan.rejected, fault))
         if self.isu or output.message is None:
             return plan
         response = rules.response_state(self.number, output.message, self._repository.raw_results())
@@ -271,6 +334,10 @@ class Request:
         return NotPendingError(
             f"{self!r}: the calls of step {step} do not wait for results. request.status().pending shows what does."
         )
+
+
+def _call_fault(call: OwnCall) -> Reason | None:
+    return None if call.fault is None else Reason(what=f"call {call.name}", why=call.fault)
 
 
 def _ordered(pending: PendingCalls, results: Sequence[ToolResult]) -> list[ToolResult]:

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphmem.state.index import Heading, Line
-from graphmem.state.values import ActiveState, Observation, PendingCalls, Reason, Related, StepResult, ToolCall, Version
+from graphmem.state.values import (
+    ActiveState,
+    Observation,
+    PendingCalls,
+    Reason,
+    Related,
+    StepResult,
+    ToolCall,
+    Value,
+    Version,
+)
 from graphmem.vocabulary import Relation, StateKind, short_name
 
 Row = Mapping[str, Any]
@@ -23,6 +33,7 @@ class Reading:
     isu: bool
     p_b: str
     p_t: str
+    in_r: bool
     lines: tuple[Line, ...]
     headings: tuple[Heading, ...]
     unfolded: tuple[Heading, ...]
@@ -50,7 +61,7 @@ def _reasons(text: str | None, refused: str | None) -> tuple[Reason, ...]:
     return whole + tuple(Reason(**reason) for reason in json.loads(text or "[]"))
 
 
-def replayed(step: Row, *, is_own: bool) -> StepResult:
+def replayed(step: Row, *, is_own: bool, revised: Value | None = None) -> StepResult:
     """The answer that a step has already; its own when the driver had to send the call twice."""
     calls = calls_from(step["calls"], step["number"])
     return StepResult(
@@ -67,6 +78,8 @@ def replayed(step: Row, *, is_own: bool) -> StepResult:
         refused=step["refused"],
         replayed=not is_own,
         p_b=step["p_b"],
+        summary=None if step["kind"] == "revise" else step["about"],
+        revised=revised,
         recorded=calls,
     )
 
@@ -82,10 +95,11 @@ def reading(row: Row, request: int, locked: bool) -> Reading:
         isu=row["isu"],
         p_b=row["p_b"],
         p_t=row["p_t"],
+        in_r=row["in_r"],
         lines=tuple(Line(**line) for line in row["lines"]),
         headings=tuple(Heading(**head) for head in row["heads"]),
         unfolded=tuple(_unfolded(head) for head in row["unfolded"]),
-        active=_active(row["active"], request),
+        active=active(row["active"], request),
         observation=tuple(_observation(node) for node in row["observation"]),
         reasons=_reasons(row["rejected"], row["refused"]),
         pending=None if pending is None else PendingCalls(step=pending, calls=calls, p_b=row["p_b"], recorded=calls),
@@ -108,7 +122,7 @@ def _observation(node: Row) -> Observation:
     )
 
 
-def _active(rows: Sequence[Row], request: int) -> tuple[ActiveState, ...]:
+def active(rows: Sequence[Row], request: int) -> tuple[ActiveState, ...]:
     """S in the order of appearance: own states by their birth, disclosed ones by the step that showed them."""
     ordered = sorted(enumerate(rows), key=lambda item: (item[1]["step"], item[0]))
     return tuple(_active_state(row, request) for _, row in ordered)

@@ -18,7 +18,7 @@ class Status(Value):
     """C_{k,t} of the paper (equation 3): the query, the latest observation, G and S, with reasons and pending calls.
 
     `active`: S in order of appearance; `locked`: read under the task's lock (False only where the database refuses
-    writes). `space`, `task`, `request`, `version` say what it is a status of.
+    writes); `in_r`: something was done since the last compression. `space`, `task`, `request`, `version` say what it is a status of.
     """
 
     space: str
@@ -36,6 +36,7 @@ class Status(Value):
     locked: bool
     p_b: str
     p_t: str
+    in_r: bool = False
     tokenizer: Tokenizer = field(repr=False, compare=False)
 
     @property

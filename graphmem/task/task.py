@@ -1,40 +1,75 @@
-"""A task: one long job of an agent, a sequence of requests with at most one open.
+"""A task: one long job of an agent, a sequence of requests with at most one open, and the tree of what was done.
 
-A handle reads nothing when it is made and holds nothing of the run.
+A handle reads nothing when it is made and holds nothing of the run. The four operations of MAGE (§3.3) are here, but for
+Grow, which is `request.observe`; so are time travel and forks.
 """
 
+from collections.abc import Collection, Mapping
 from uuid import uuid4
 
 from graphmem.errors import (
     AbandonedAttemptError,
     InvalidValueError,
     NoOpenRequestError,
-    NotFoundError,
     RequestOpenError,
+    StoreError,
+    TaskExistsError,
 )
 from graphmem.task.context import Context
+from graphmem.task.forking import Forking, Origin, fork_attempt
+from graphmem.task.operations import Operations
+from graphmem.task.past import Past
+from graphmem.task.prompt import Prompt
 from graphmem.task.repository import Repository
 from graphmem.task.request import Request
-from graphmem.trace import attempt_key, root_keys
-from graphmem.vocabulary import check_name, check_text
+from graphmem.task.tree import Tree
+from graphmem.trace import Judge, Path, Revised, Summarizer, Summary, Verdict, World, attempt_key, root_keys
+from graphmem.vocabulary import check_name, check_text, whole_number
+
+_READS = 20
+FALLBACK_TOKENS = 8_000
 
 
 class Task:
-    """A handle on one task. The ablations of the paper (§4.1, B.5) are fixed when the task is made.
+    """A handle on one task. Its mechanisms are fixed when the task is made; None takes what it has, all for a new one.
 
-    `psa=False`: no index and no access, every historical state is active. `isu=False`: no state updates; a rule makes
-    one artifact `response-k` of each final response. None takes what the task has, and both on for a new one.
+    FlowState (§4.1, B.5): `psa=False`: no index and no access, every historical state is active. `isu=False`: no state
+    updates; a rule makes one artifact `response-k` of each final response. MAGE (§4.4): `compress`, `maintain`,
+    `revise`. `isolate_states=False`: a revise moves the tree alone, states stay as they are.
+
+    `irreversible`: tools whose calls cannot be undone; they are marked when observed through this handle, and revise and
+    fork list those behind them.
     """
 
     def __init__(
-        self, context: Context, space: str, name: str, *, psa: bool | None = None, isu: bool | None = None
+        self,
+        context: Context,
+        space: str,
+        name: str,
+        *,
+        psa: bool | None = None,
+        isu: bool | None = None,
+        compress: bool | None = None,
+        maintain: bool | None = None,
+        revise: bool | None = None,
+        isolate_states: bool | None = None,
+        irreversible: Collection[str] = (),
     ) -> None:
         self.space = check_name("space", space)
         self.name = check_name("task", name)
+        self.irreversible = frozenset(irreversible)
         self._context = context
         self._repository = Repository(context.connection, space, name)
-        self._psa = psa
-        self._isu = isu
+        self._tree = Tree(context.connection, space, name)
+        self._operations = Operations(context, self._repository, self._tree)
+        self._options = {
+            "psa": psa,
+            "isu": isu,
+            "compress": compress,
+            "maintain": maintain,
+            "revise": revise,
+            "isolate_states": isolate_states,
+        }
 
     def __repr__(self) -> str:
         return f"Task({self.space}/{self.name})"
@@ -46,7 +81,7 @@ class Task:
 
         Raises:
             RequestOpenError: one is open; `open_request()` resumes it.
-            InvalidValueError: the text is empty or cannot be stored, or the ablations differ from the task's.
+            InvalidValueError: the text is empty or cannot be stored, or the mechanisms differ from the task's.
         """
         text = check_text("the text of a request", text, max_bytes=self._context.limits.text_bytes)
         if not text.strip():
@@ -58,8 +93,7 @@ class Task:
             stored,
             attempt=attempt_key(self.space, self.name, "open", uuid4().hex if attempt is None else attempt),
             author=self._context.author(author),
-            psa=self._psa,
-            isu=self._isu,
+            options=self._options,
             roots=root_keys(self.space, self.name),
         )
         match opened.verdict:
@@ -73,14 +107,14 @@ class Task:
                     f"{self!r}: this attempt opened request {opened.number} with another text before"
                 )
             case "options":
-                raise InvalidValueError(
-                    f"{self!r} was made with psa={opened.psa}, isu={opened.isu}; a task keeps them for life"
-                )
+                given = {name: value for name, value in opened.options.items() if self._options[name] is not None}
+                made = ", ".join(f"{name}={value}" for name, value in given.items())
+                raise InvalidValueError(f"{self!r} was made with {made}; a task keeps them for life")
             case "abandoned":
                 raise AbandonedAttemptError(
                     f"{self!r}: this attempt belongs to a step that a revise left behind; use another key"
                 )
-        return self._handle(opened.number, opened.text, psa=opened.psa, isu=opened.isu)
+        return self._handle(opened.number, opened.text, opened.options)
 
     def open_request(self) -> Request:
         """The request that is open, to go on with it; calls without results are in `status().pending`.
@@ -91,10 +125,157 @@ class Task:
         """
         cursor = self._repository.cursor()
         if cursor is None:
-            raise NotFoundError(f"there is no task {self.name!r} in space {self.space!r}; task.request(text) makes it")
+            raise self._tree.missing()
         if cursor.open is None:
             raise NoOpenRequestError(f"{self!r} has no open request; task.request(text) opens one")
-        return self._handle(cursor.open, cursor.text or "", psa=cursor.psa, isu=cursor.isu)
+        return self._handle(cursor.open, cursor.text or "", cursor.options)
 
-    def _handle(self, number: int, text: str, *, psa: bool, isu: bool) -> Request:
-        return Request(self._repository, self._context, number=number, text=text, psa=psa, isu=isu)
+    def path(self) -> Path:
+        """S = (C, R, H) of MAGE: finished subgoals, recent actions, hints from earlier attempts.
+
+        Raises:
+            NotFoundError: there is no such task.
+        """
+        return self._tree.path(self._context.tokenizer)
+
+    def compress(
+        self,
+        text: str | None = None,
+        *,
+        summarizer: Summarizer | None = None,
+        attempt: str | None = None,
+        author: str = "agent",
+        dry_run: bool = False,
+    ) -> Summary:
+        """Replace R by a summary with this text; without one `summarizer` writes it, else the rule does (§3.3).
+
+        `dry_run`: the summary that would be made; nothing is written.
+
+        Raises:
+            NothingToCompressError: R is empty.
+            MechanismOffError: the task runs without Compress.
+            AbandonedAttemptError: `attempt` belongs to a step that a revise left behind.
+            InvalidValueError: the text is empty or cannot be stored.
+        """
+        return self._operations.compress(text, summarizer, attempt=attempt, author=author, dry_run=dry_run)
+
+    def compress_long(
+        self, *, above_tokens: int = FALLBACK_TOKENS, summarizer: Summarizer | None = None
+    ) -> Summary | None:
+        """The fallback of §3.3: compress when R is longer than a threshold; None when it is not.
+
+        Nothing is done while the model has not been shown the latest observation (nothing of it is ever hidden unseen),
+        or where the task runs without Compress.
+        """
+        whole_number("above_tokens", above_tokens)
+        return self._operations.compress_long(above_tokens, summarizer)
+
+    def maintain(
+        self,
+        summary: Summary | str | int | None,
+        judge: Judge,
+        *,
+        attempt: str | None = None,
+        author: str = "judge",
+    ) -> Verdict:
+        """Let a judge check a summary against the trace it covers (Algorithm 1, lines 37-46), and record what it says.
+
+        `summary`: one of the path, its key or its boundary ℓ; None takes the top one. The judge is asked outside any
+        transaction. Without Compress it judges everything done since the boundary (§4.4). A verdict about a text that
+        the summary does not have any more changes nothing (`stands` False).
+
+        Raises:
+            JudgeError: the judge failed, or gave no verdict; nothing was recorded.
+            NotFoundError: there is no such summary, or nothing to be judged.
+            MechanismOffError: the task runs without Maintain.
+        """
+        return self._operations.maintain(summary, judge, attempt=attempt, author=author)
+
+    def revise(
+        self,
+        target: Summary | str | int | None = None,
+        *,
+        feedback: str | None = None,
+        world: World | str = World.UNCHANGED,
+        attempt: str | None = None,
+        author: str = "agent",
+        dry_run: bool = False,
+    ) -> Revised:
+        """Go back to where a summary starts and go on from there on a new branch (Algorithm 1, lines 48-56).
+
+        `target`: a summary of the path, its key or its boundary ℓ: it is popped with everything after it. Without one
+        the uncompressed tail is closed as a failed summary and popped alone. `feedback` stands in H until the next
+        Compress; by default it is the note of the target. `world`: whether what tools did since stands (`unchanged`) or
+        was put back too (`restored`). `dry_run`: what would leave the view; nothing is written.
+
+        Raises:
+            OffPathError: the target is not on the path; `.targets` are those that are.
+            NothingToReviseError: nothing was done since the boundary, or what is behind came with the fork.
+            PendingCallsError: calls wait for their results.
+            MechanismOffError: the task runs without Revise.
+            AbandonedAttemptError: `attempt` belongs to a step that a revise left behind.
+            InvalidValueError: no feedback, and the target has no note.
+        """
+        return self._operations.revise(
+            target, feedback, World.of(world), attempt=attempt, author=author, dry_run=dry_run
+        )
+
+    def fork(self, name: str, *, at: int | None = None, author: str = "agent") -> "Task":
+        """A task of its own in this space that goes on from step `at` of this one (the last one by default).
+
+        Nothing that either writes later reaches the other. `fork.origin()` lists irreversible calls after that step.
+        Repeating the call gives the same fork.
+
+        Raises:
+            TaskExistsError: a task of that name exists.
+            NotFoundError: there is no such step.
+            PendingCallsError: calls waited for their results at that step.
+        """
+        check_name("task", name)
+        step, path = self._operations.fork_point(at)
+        attempt = fork_attempt(self.space, name, self.name, step)
+        forking = Forking(self._context.connection, self.space, self.name)
+        verdict, _ = forking.fork(name, path, attempt=attempt, author=self._context.author(author))
+        if verdict == "exists":
+            raise TaskExistsError(f"there is a task {name!r} in space {self.space!r}; give the fork another name")
+        return Task(self._context, self.space, name, irreversible=self.irreversible)
+
+    def origin(self) -> Origin | None:
+        """Where this task was forked, and the irreversible calls there since; None when it is no fork.
+
+        Raises:
+            NotFoundError: there is no such task.
+        """
+        return self._operations.origin()
+
+    def at(self, step: int) -> Past:
+        """The same reads as of a step of the ledger: `status()`, `path()`, `states()`, `prompt()`."""
+        return Past(self._context, self._repository, self._tree, step)
+
+    def prompt(self, *, at: int | None = None, budget_tokens: int | None = None) -> Prompt:
+        """Path and status of the open request as one prompt; with `at`, what the model saw when it gave that step.
+
+        `budget_tokens` limits the path's part.
+
+        Raises:
+            NotFoundError: there is no such task or step.
+            NoOpenRequestError: no request is open, or was.
+        """
+        if at is not None:
+            return self.at(at).prompt()
+        request = self.open_request()
+        for _ in range(_READS):
+            status, path = request.status(), self.path()
+            if status.version == path.version:
+                return Prompt(status=status, path=path, budget_tokens=budget_tokens)
+        raise StoreError(f"{self!r} is written to faster than it can be read; ask again")
+
+    def _handle(self, number: int, text: str, options: Mapping[str, bool]) -> Request:
+        return Request(
+            self._repository,
+            self._context,
+            number=number,
+            text=text,
+            options=options,
+            irreversible=self.irreversible,
+        )

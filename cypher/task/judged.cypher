@@ -1,0 +1,43 @@
+// What Maintain shows a judge (MAGE, Algorithm 1, lines 37-39): the request, the covered trace, the summary, the preferences in view.
+// mode: read
+// params: space, task, key
+// returns: key, rank, boundary, text, verdict, note, from_step, copied, on_path, of_step, request, asked, trace, preferences
+// why: `of_step` is the step that wrote the text which is judged; a verdict that comes late is told by it from one about another text.
+// why: without a summary (`key` null: without Compress) the trace is everything since the boundary.
+MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
+OPTIONAL MATCH (s:SummaryNode {key: $p.key}) USING INDEX s:SummaryNode(key)
+WITH t, CASE WHEN s.task = t.key THEN s END AS s
+OPTIONAL MATCH (w:Step {key: t.key + '/step:' + toString(s.written)}) USING INDEX w:Step(key)
+WITH t, s, coalesce(w.request, t.open, t.next_request - 1) AS number
+OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString(number)}) USING INDEX r:Request(key)
+CALL (t, s) {
+  WITH s WHERE s IS NOT NULL
+  MATCH (s)-[:COVERS]->(x)
+  RETURN collect(x) AS nodes
+  UNION ALL
+  WITH t, s WHERE s IS NULL
+  MATCH (low:TraceNode {key: t.boundary}) USING INDEX low:TraceNode(key)
+  CALL (t, low) {
+    MATCH (x:OnPath) USING INDEX x:OnPath(task, depth) WHERE x.task = t.key AND x.depth > low.depth
+    RETURN collect(x) AS nodes
+  }
+  RETURN nodes
+}
+CALL (nodes) {
+  UNWIND nodes AS x
+  CALL (x) {
+    MATCH (x)<-[:CHILD_OF]-(o)
+    WITH CASE WHEN o:RawObservation THEN o {.id, .tool, .arguments, .content, .position} END AS o ORDER BY o.position
+    RETURN collect(o) AS results
+  }
+  WITH x, results ORDER BY x.depth
+  RETURN collect(x {.key, .number, .depth, .from_step, results: results, wrote: []}) AS trace
+}
+CALL (t) {
+  MATCH (v:Live) USING INDEX v:Live(task, request, born, position)
+  WHERE v.task = t.key AND v.request IS NOT NULL AND v.born IS NOT NULL AND v.position IS NOT NULL
+  WITH v ORDER BY v.task, v.request, v.born, v.position
+  RETURN collect(CASE WHEN v:Preference THEN v {.id, .summary, .value} END) AS preferences
+}
+RETURN s.key AS key, s.rank AS rank, s.boundary AS boundary, s.text AS text, s.verdict AS verdict, s.note AS note, s.from_step AS from_step,
+  s.copied_step IS NOT NULL AS copied, s:OnPath AS on_path, s.written AS of_step, number AS request, r.text AS asked, trace, preferences

@@ -1,0 +1,175 @@
+"""S = (C, R, H) of MAGE (3.2) and how it is told to a model, within a budget of tokens.
+
+Pure. C and R stand in the order of the path, so that a provider's prefix cache keeps working while R grows. What a budget
+leaves out is said where it was. Invariant: what stands in a text can neither close a block nor open another.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from graphmem.errors import InvalidValueError
+from graphmem.llm.tokens import Tokenizer
+from graphmem.state.render import UNKNOWN_OUTCOME
+from graphmem.state.values import Observation, Value
+from graphmem.trace.values import Hints, Summary, TraceNode, Tried
+from graphmem.vocabulary import Json, json_text, short_name
+
+_CUTS: Final = (4_000, 1_000, 250, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path(Value):
+    """The path of a task. `summaries`: C from the root; `recent`: R in order; `hints`: H.
+
+    `at`: the step as of which it is, None for now; `unseen`: ids of raw results that the next status shows as the latest
+    observation; `options`: which of the mechanisms the task has (§4.4); `boundary`: the ℓ where R begins.
+    """
+
+    space: str
+    task: str
+    version: int
+    summaries: tuple[Summary, ...]
+    recent: tuple[TraceNode, ...]
+    hints: Hints
+    at: int | None = None
+    unseen: tuple[str, ...] = ()
+    p_b: str = ""
+    p_t: str = ""
+    boundary: int = 0
+    options: tuple[str, ...] = ()
+    tokenizer: Tokenizer = field(repr=False, compare=False)
+
+    def text(self, *, budget_tokens: int | None = None) -> str:
+        """C, R and H as text. Over the budget, excerpts of H go first, then results of R from the oldest, then C.
+
+        Raises:
+            InvalidValueError: the budget is not a whole number of at least 0.
+        """
+        return "\n\n".join(part for part in self.parts(budget_tokens=budget_tokens) if part)
+
+    def parts(
+        self,
+        *,
+        budget_tokens: int | None = None,
+        shown: frozenset[str] = frozenset(),
+        told: frozenset[str] = frozenset(),
+    ) -> tuple[str, str, str]:
+        """The three blocks apart. Raw results in `shown` and summaries with a text in `told` are only named."""
+        if budget_tokens is not None and (not isinstance(budget_tokens, int) or budget_tokens < 0):
+            raise InvalidValueError("budget_tokens must be a whole number of at least 0, or None")
+        for shape in self._shapes():
+            parts = shape.parts(shown, told)
+            if budget_tokens is None or self.tokenizer.count("\n\n".join(parts)) <= budget_tokens:
+                return parts
+        return parts
+
+    @property
+    def tokens(self) -> int:
+        """The length of `text()`, counted by `tokenizer`."""
+        return self.tokenizer.count(self.text())
+
+    def _shapes(self) -> Iterator["_Shape"]:
+        """Ever smaller ways to tell the path; the last one is as small as it gets."""
+        yield _Shape(self)
+        yield _Shape(self, excerpts=False)
+        for characters in _CUTS:
+            for cut in range(1, len(self.recent) + 1) if characters == _CUTS[0] else (len(self.recent),):
+                yield _Shape(self, excerpts=False, cut=cut, characters=characters)
+        folded = 1
+        while folded <= len(self.summaries):
+            yield _Shape(self, excerpts=False, cut=len(self.recent), characters=0, folded=folded)
+            folded = folded + 1 if folded == len(self.summaries) else min(folded * 2, len(self.summaries))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """One way to tell a path: the oldest `cut` nodes with `characters` of each result, `folded` summaries left out."""
+
+    path: Path
+    excerpts: bool = True
+    cut: int = 0
+    characters: int = 0
+    folded: int = 0
+
+    def parts(self, shown: frozenset[str], told: frozenset[str]) -> tuple[str, str, str]:
+        path, hints = self.path, self.path.hints
+        c = [_folded(path.summaries[: self.folded])] if self.folded else []
+        c += [_summary(summary, told) for summary in path.summaries[self.folded :]]
+        r = [_node(node, shown, self.characters if i < self.cut else None) for i, node in enumerate(path.recent)]
+        h = list(_hints(hints, excerpts=self.excerpts))
+        return (
+            _block("Completed Subgoals", c),
+            _block("Recent Trace", r),
+            _block("Hints From Earlier Attempts", h),
+        )
+
+
+def _block(title: str, lines: Iterable[dict[str, Json]]) -> str:
+    text = ",\n".join(map(json_text, lines))
+    return f"{title}:\n[\n{text}\n]" if text else ""
+
+
+def _folded(summaries: tuple[Summary, ...]) -> dict[str, Json]:
+    return {"left_out": len(summaries), "from_step": summaries[0].boundary, "to_step": summaries[-1].boundary}
+
+
+def _summary(summary: Summary, told: frozenset[str]) -> dict[str, Json]:
+    text = "(the final response told above)" if summary.text in told else summary.text
+    line: dict[str, Json] = {"step": summary.boundary, "summary": text}
+    if summary.verdict != "passed":
+        line["verdict"] = summary.verdict
+    return line | ({"note": summary.note} if summary.note else {})
+
+
+def _node(node: TraceNode, shown: frozenset[str], characters: int | None) -> dict[str, Json]:
+    line: dict[str, Json] = {"step": node.number, "results": [_result(o, shown, characters) for o in node.results]}
+    return line | ({"states_written_here_by_an_abandoned_attempt": list(node.wrote)} if node.wrote else {})
+
+
+def _result(seen: Observation, shown: frozenset[str], characters: int | None) -> dict[str, Json]:
+    line: dict[str, Json] = {"id": seen.id, "tool": seen.tool, "arguments": dict(seen.arguments)}
+    if seen.id in shown:
+        return line | {"result": "(shown in full elsewhere in this prompt)"}
+    if seen.content is None:
+        return line | {"result": UNKNOWN_OUTCOME}
+    if characters is None or len(seen.content) <= characters:
+        return line | {"result": seen.content}
+    left = len(seen.content) - characters
+    return line | {"result": seen.content[:characters], "characters_left_out": left}
+
+
+def _hints(hints: Hints, *, excerpts: bool) -> Iterator[dict[str, Json]]:
+    if hints.feedback:
+        yield {"feedback": hints.feedback}
+    said = {hints.feedback}
+    for subgoal in hints.subgoals:
+        line: dict[str, Json] = {"tried_subgoal_from_step": subgoal.boundary, "verdict": subgoal.verdict}
+        if excerpts:
+            line["summary"] = short_name(subgoal.text, characters=400)
+        if subgoal.note and subgoal.note not in said:
+            line["note"] = subgoal.note
+            said.add(subgoal.note)
+        yield line
+    if hints.more_subgoals:
+        yield {"more_subgoals_tried": hints.more_subgoals}
+    for tried in hints.tried:
+        yield _tried(tried, said, excerpts=excerpts)
+    if hints.more_tried:
+        yield {"more_actions_tried": hints.more_tried}
+
+
+def _tried(tried: Tried, said: set[str | None], *, excerpts: bool) -> dict[str, Json]:
+    calls = [_tried_call(o, excerpts=excerpts) for o in tried.results]
+    line: dict[str, Json] = {"tried_step": tried.number, "calls": list(calls)}
+    notes = [note for note in dict.fromkeys(tried.notes) if note not in said]
+    said.update(notes)
+    if notes:
+        line["notes"] = list(notes)
+    return line | ({"states_written_there": list(tried.wrote)} if tried.wrote else {})
+
+
+def _tried_call(seen: Observation, *, excerpts: bool) -> dict[str, Json]:
+    line: dict[str, Json] = {"tool": seen.tool, "arguments": dict(seen.arguments)}
+    begins = short_name(seen.content or UNKNOWN_OUTCOME, characters=200)
+    return line | {"result_begins": begins} if excerpts else line
