@@ -1,8 +1,11 @@
 """The only room that moves a task's cursor: handles for tasks and requests, and their repository."""
 
 from graphmem.task.context import Context
+from graphmem.task.forking import Origin
+from graphmem.task.past import Past
+from graphmem.task.prompt import Prompt
 from graphmem.task.request import Request
 from graphmem.task.status import Status
 from graphmem.task.task import Task
 
-__all__ = ["Context", "Request", "Status", "Task"]
+__all__ = ["Context", "Origin", "Past", "Prompt", "Request", "Status", "Task"]
