@@ -3,8 +3,8 @@
 Nothing below this room knows of it. `demo` is imported by name, since it brings a simulated world along.
 """
 
-from graphmem.agent.loop import Invocation, run
+from graphmem.agent.loop import Invocation, Upkeep, run
 from graphmem.agent.prompts import full_context_message, system_message
 from graphmem.agent.tools import Tool
 
-__all__ = ["Invocation", "Tool", "full_context_message", "run", "system_message"]
+__all__ = ["Invocation", "Tool", "Upkeep", "full_context_message", "run", "system_message"]

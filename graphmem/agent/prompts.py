@@ -28,13 +28,21 @@ def fill(template: str, fields: Mapping[str, str]) -> str:
 
 
 def system_message(
-    tools: Iterable[Tool], *, policy: str = "", rules: str | None = None, psa: bool = True, isu: bool = True
+    tools: Iterable[Tool],
+    *,
+    policy: str = "",
+    rules: str | None = None,
+    psa: bool = True,
+    isu: bool = True,
+    path: bool = False,
 ) -> str:
     """FlowState's system instruction: `policy` of the task, the tools, and `rules` in place of our `react_rules`.
 
-    Without `psa` or `isu` (§4.1) the rules of what the task does not have give way to a sentence.
+    Without `psa` or `isu` (§4.1) the rules of what the task does not have give way to a sentence. With `path` the model
+    is told how to read C, R and H, and of its own calls `compress` and `revise` (MAGE, §3.3).
     """
     rules = f"{prompt('react_rules')}\n\n{prompt('status_rules')}" if rules is None else rules
+    rules = f"{rules}\n\n{prompt('path_rules')}" if path else rules
     fields = {"react_rules": rules, "task_policy": policy or _NO_POLICY, "available_tools": described(tools)}
     template = prompt("flowstate")
     for name, is_on, block in (

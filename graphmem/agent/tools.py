@@ -17,18 +17,28 @@ _LIMITS: Final = Limits()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A callable with what a model is told of it. `parameters` is a JSON Schema of its keyword arguments."""
+    """A callable with what a model is told of it. `parameters` is a JSON Schema of its keyword arguments.
+
+    `irreversible`: what it did cannot be undone, so a revise lists its calls.
+    """
 
     name: str
     description: str
     function: Callable[..., object]
     parameters: Mapping[str, Json] = field(default_factory=dict)
+    irreversible: bool = False
 
     @classmethod
-    def of(cls, function: Callable[..., object], *, name: str | None = None) -> "Tool":
+    def of(cls, function: Callable[..., object], *, name: str | None = None, irreversible: bool = False) -> "Tool":
         """A tool made of a function: its name, the first line of its docstring, a schema from its type hints."""
         line = (inspect.getdoc(function) or "").partition("\n")[0]
-        return cls(name=name or function.__name__, description=line, function=function, parameters=_schema(function))
+        return cls(
+            name=name or function.__name__,
+            description=line,
+            function=function,
+            parameters=_schema(function),
+            irreversible=irreversible,
+        )
 
     def described(self) -> str:
         """The tool as JSON, for the system message."""

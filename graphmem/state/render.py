@@ -38,7 +38,7 @@ def agent_status(
     *,
     path: tuple[str, str, str] = ("", "", ""),
 ) -> str:
-    """The agent_status block. Without PSA there is no index. `path`: the blocks of C, R and H, where they are told too."""
+    """The agent_status block. Without PSA there is no index. `path`: the blocks of C, R and H, where told too."""
     completed, recent, hints = path
     parts = [] if index is None else [f"Historical State Index:\n{_list(_index_lines(index))}"]
     parts += [block for block in (completed, recent) if block]

@@ -163,7 +163,7 @@ def validate(output: StepOutput, view: View) -> Plan:
 
 
 def validate_across(output: StepOutput, before: View, after: View) -> Plan:
-    """The plan of an output that goes back: valid in S before the restoration and in S after it, committed onto the latter."""
+    """The plan of an output that goes back: valid in S before the restoration and after it, for the latter."""
     reasons: list[Reason] = []
     accepted = valid_operations(output.delta, before, reasons)
     access = tuple(Access(target=target) for target in _valid_access(output.access, before, reasons))

@@ -261,8 +261,8 @@ class StepResult(Value):
     `added`, `updated`, `removed`: ids committed; `rejected`: what was not, and why; `disclosed`: ids newly in the
     Active State from the next status on; `calls`: what to run now; `refused`: why nothing of the output was taken;
     `replayed`: the answer of an earlier call with the same attempt key, perhaps of another process that is running its
-    calls now; `summary`: the key of the summary that the output made, by its own `compress` or by finishing; `revised`: what
-    became of its own `revise` (a `graphmem.Revised`); `recorded`: the calls as the graph has them, redacted.
+    calls now; `summary`: the key of the summary that the output made, by its own `compress` or by finishing; `revised`:
+    what became of its own `revise` (a `graphmem.Revised`); `recorded`: the calls as the graph has them, redacted.
     """
 
     step: int

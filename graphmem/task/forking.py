@@ -1,8 +1,8 @@
 """Fork: a task of its own that goes on from a step of another.
 
-What is live is copied, nothing that is large: headings, the summaries of C, the nodes of R and the boundary node, with the
-same raw results linked, and the states in view as versions that keep lineage, birth, position and where their refs were
-given. Numbers of steps and nodes go on from the origin's. Invariant: what either writes later never reaches the other.
+What is live is copied, nothing that is large: headings, the summaries of C, the nodes of R and the boundary node, with
+the same raw results linked, and the states in view as versions that keep lineage, birth, position and where their refs
+were given. Numbers of steps and nodes go on from the origin's. Invariant: what either writes never reaches the other.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """Compress, Maintain and Revise on one task: arguments in, values or errors out.
 
-What a model, a judge or a summarizer has to do is done between transactions, never in one. Invariant: an operation that is
-refused has written nothing and says what is possible instead.
+What a model, a judge or a summarizer has to do is done between transactions, never in one. Invariant: an operation that
+is refused has written nothing and says what is possible instead.
 """
 
 from typing import NoReturn
@@ -223,7 +223,7 @@ class Operations:
             raise NotFoundError(f"{self._name} has no step {step}; its steps are {first} to {cursor.steps}")
         if row["pending_step"] is not None:
             raise PendingCallsError(
-                f"{self._name}: at step {step} calls wait for their results; fork before it, or where they were observed"
+                f"{self._name}: at step {step} calls wait for their results; fork before, or where they were observed"
             )
         return step, path
 

@@ -1,4 +1,4 @@
-"""Compress and revise as the model's own calls: `compress(summary)` and `revise(step, feedback, world)` in `tool_calls`.
+"""Compress and revise as the model's own calls, `compress(summary)` and `revise(step, feedback, world)`.
 
 Pure. Such a call stands alone: it is one decision. What is wrong with it is a reason for the model, and never stops the
 delta that came with it.

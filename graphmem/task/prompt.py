@@ -1,7 +1,7 @@
 """Path and status as one prompt, with nothing said twice.
 
-Pure. The order keeps providers' prefix caches working: the index, C and R stand before what changes with every step. A raw
-result that the latest observation or the Active State shows in full is only named in R.
+Pure. The order keeps providers' prefix caches working: the index, C and R stand before what changes with every step. A
+raw result that the latest observation or the Active State shows in full is only named in R.
 """
 
 from collections.abc import Mapping

@@ -54,7 +54,7 @@ class Request:
     ) -> None:
         self._repository = repository
         self._context = context
-        self._options = options
+        self.options = options
         self._irreversible = irreversible
         self.number = number
         self.text = text
@@ -149,7 +149,7 @@ class Request:
         if refused is not None:
             commit = replace(commit, kind="refused", refused=refused, calls=(), message=None)
             return self._result(*self._repository.step(commit, rules.Plan()), parsed, stored)
-        call, rest = own_call(stored, self._options, in_r=status.in_r) if own_calls else (None, stored)
+        call, rest = own_call(stored, self.options, in_r=status.in_r) if own_calls else (None, stored)
         if call is None:
             return self._committed(status, stored, parsed, commit)
         commit = replace(commit, calls=())

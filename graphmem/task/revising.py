@@ -1,13 +1,14 @@
 """Revise: one transaction of a few short statements, with the table of what happens to states between them.
 
-Find (lock, target, boundary) → changes since → move (cursor, tree, ledger) → versions. The table is `graphmem.trace.restore`;
-a delta that came with the model's own revise is validated against S before the restoration and after it, and folded with
-what returns, so that there is one version of an id and Step. Invariant: nothing is written unless all of it is.
+Find (lock, target, boundary) → changes since → move (cursor, tree, ledger) → versions. The table is
+`graphmem.trace.restore`; a delta that came with the model's own revise is validated against S before the restoration
+and after it, and folded with what returns, so that there is one version of an id and Step. Invariant: nothing is
+written unless all of it is.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphmem.errors import StoreError
@@ -35,7 +36,7 @@ class Wanted:
     feedback: str | None = None
     world: World = World.UNCHANGED
     commit: Commit | None = None
-    output: StepOutput = StepOutput()
+    output: StepOutput = field(default_factory=StepOutput)
     view: View | None = None
     unknown: tuple[str, ...] = ()
 
@@ -47,11 +48,11 @@ class Outcome:
     verdict: str
     found: Row
     revised: Revised | None = None
-    plan: Plan = Plan()
+    plan: Plan = field(default_factory=Plan)
     is_own: bool = True
 
 
-class _RolledBack(Exception):
+class _RolledBack(Exception):  # noqa: N818  # the way out of a transaction, and no error
     """What a dry run came to, on its way out of the transaction."""
 
     def __init__(self, outcome: Outcome) -> None:
@@ -60,7 +61,7 @@ class _RolledBack(Exception):
 
 
 class Revising:
-    """The transaction on one task. States follow the branch; in a task without `isolate_states` the tree alone moves."""
+    """The transaction on one task. States follow the branch; without `isolate_states` the tree alone moves."""
 
     def __init__(self, connection: Connection, space: str, task: str) -> None:
         self._connection = connection
@@ -131,7 +132,7 @@ class Revising:
         revised = Revised(
             step=moved["number"],
             version=moved["version"],
-            about=_about(wanted, found),
+            about=_about(found),
             boundary_step=back["number"],
             world=wanted.world,
             request=found["reopened"],
@@ -170,7 +171,7 @@ class Revising:
             "boundary": back["boundary"],
             "low": back["request"],
             "reopened": found["reopened"],
-            "about": _about(wanted, found),
+            "about": _about(found),
             "tail": tail,
             "note": note,
             "world": str(wanted.world),
@@ -221,7 +222,7 @@ class Revising:
 
 
 def refused_reason(outcome: Outcome) -> str | None:
-    """Why the model's own revise could not be done, told to the model; None when it was, or when the caller is wrong."""
+    """Why the model's own revise could not be done, as it is told; None when it was, or when the caller is wrong."""
     targets = ", ".join(str(target["boundary"]) for target in outcome.found.get("targets") or ()) or "none"
     match outcome.verdict:
         case "off path":
@@ -229,7 +230,7 @@ def refused_reason(outcome: Outcome) -> str | None:
         case "empty":
             return f"nothing was done since the last completed subgoal; name the step of one: {targets}"
         case "copied":
-            return f"what is behind belongs to the task this one was forked from; steps that can be gone back to: {targets}"
+            return f"what is behind belongs to the task this one is a fork of; steps to go back to: {targets}"
     return None
 
 
@@ -240,7 +241,7 @@ def revised_from(plain: Mapping[str, Any]) -> Revised:
     return Revised(**{**plain, **lists, "world": World(plain["world"]), "irreversible": ran})
 
 
-def _about(wanted: Wanted, found: Row) -> str:
+def _about(found: Row) -> str:
     """The summary that is popped: the target, or the tail closed as one."""
     if found["target"] is not None:
         return str(found["target"]["key"])

@@ -18,7 +18,8 @@ class Status(Value):
     """C_{k,t} of the paper (equation 3): the query, the latest observation, G and S, with reasons and pending calls.
 
     `active`: S in order of appearance; `locked`: read under the task's lock (False only where the database refuses
-    writes); `in_r`: something was done since the last compression. `space`, `task`, `request`, `version` say what it is a status of.
+    writes); `in_r`: something was done since the last compression. `space`, `task`, `request` and `version`
+    say what it is a status of.
     """
 
     space: str

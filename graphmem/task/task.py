@@ -1,7 +1,7 @@
 """A task: one long job of an agent, a sequence of requests with at most one open, and the tree of what was done.
 
-A handle reads nothing when it is made and holds nothing of the run. The four operations of MAGE (§3.3) are here, but for
-Grow, which is `request.observe`; so are time travel and forks.
+A handle reads nothing when it is made and holds nothing of the run. The four operations of MAGE (§3.3) are here, but
+for Grow, which is `request.observe`; so are time travel and forks.
 """
 
 from collections.abc import Collection, Mapping
@@ -37,8 +37,8 @@ class Task:
     updates; a rule makes one artifact `response-k` of each final response. MAGE (§4.4): `compress`, `maintain`,
     `revise`. `isolate_states=False`: a revise moves the tree alone, states stay as they are.
 
-    `irreversible`: tools whose calls cannot be undone; they are marked when observed through this handle, and revise and
-    fork list those behind them.
+    `irreversible`: tools whose calls cannot be undone; they are marked when observed through this handle, and revise
+    and fork list those behind them.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """S = (C, R, H) of MAGE (3.2) and how it is told to a model, within a budget of tokens.
 
-Pure. C and R stand in the order of the path, so that a provider's prefix cache keeps working while R grows. What a budget
-leaves out is said where it was. Invariant: what stands in a text can neither close a block nor open another.
+Pure. C and R stand in the order of the path, so that a provider's prefix cache keeps working while R grows. What a
+budget leaves out is said where it was. Invariant: what stands in a text can neither close a block nor open another.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,8 +22,8 @@ _CUTS: Final = (4_000, 1_000, 250, 0)
 class Path(Value):
     """The path of a task. `summaries`: C from the root; `recent`: R in order; `hints`: H.
 
-    `at`: the step as of which it is, None for now; `unseen`: ids of raw results that the next status shows as the latest
-    observation; `options`: which of the mechanisms the task has (§4.4); `boundary`: the ℓ where R begins.
+    `at`: the step as of which it is, None for now; `unseen`: ids of raw results that the next status shows as the
+    latest observation; `options`: which of the mechanisms the task has (§4.4); `boundary`: the ℓ where R begins.
     """
 
     space: str
@@ -58,6 +58,7 @@ class Path(Value):
         """The three blocks apart. Raw results in `shown` and summaries with a text in `told` are only named."""
         if budget_tokens is not None and (not isinstance(budget_tokens, int) or budget_tokens < 0):
             raise InvalidValueError("budget_tokens must be a whole number of at least 0, or None")
+        parts = ("", "", "")
         for shape in self._shapes():
             parts = shape.parts(shown, told)
             if budget_tokens is None or self.tokenizer.count("\n\n".join(parts)) <= budget_tokens:

@@ -1,7 +1,7 @@
 """The values of MAGE: the path S = (C, R, H), and what the four operations answer.
 
-Frozen values only. Table 2 of the paper has the fields of a node: its id is ℓ here (`number` of a trace node, `boundary`
-of a summary: the ℓ at which it starts), its content the results of an output's calls or a summary's text.
+Frozen values only. Table 2 of the paper has the fields of a node: its id is ℓ here (`number` of a trace node,
+`boundary` of a summary: the ℓ at which it starts), its content the results of an output's calls or a summary's text.
 """
 
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class TraceNode(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried(Value):
-    """A child of p_b: what was done from here before. Results are excerpts; `notes` those of failed subgoals over it."""
+    """A child of p_b: what was done from here before. Results are excerpts; `notes`: of failed subgoals over it."""
 
     number: int
     results: tuple[Observation, ...]

@@ -186,7 +186,7 @@ def test_the_password_can_come_from_a_file(env: dict[str, str | None], tmp_path:
 
 def test_init_is_harmless_twice(env: dict[str, str | None]) -> None:
     for _ in range(2):
-        assert json.loads(run(env, "init", "--json").stdout)["schema"] == 1
+        assert json.loads(run(env, "init", "--json").stdout)["schema"] == 2
 
 
 def test_doctor_is_content_with_a_healthy_space(env: dict[str, str | None]) -> None:

@@ -138,7 +138,7 @@ def test_other_results_for_answered_calls_are_refused(space: graphmem.Space) -> 
     request = space.task("tools").request("go")
     result = request.step(request.status(), StepOutput(tool_calls=(ToolCall(name="search"),)))
     first = at_once(6, lambda i: request.observe(result, [ToolResult(call_id=result.calls[0].id, content=f"said {i}")]))
-    assert Counter(type(answer) for answer in first) == {tuple: 1, graphmem.NotPendingError: 5}
+    assert Counter(type(answer) for answer in first) == {graphmem.Grown: 1, graphmem.NotPendingError: 5}
     with pytest.raises(graphmem.NotPendingError):
         request.observe(result, [ToolResult.unknown(result.calls[0].id)])
     winner = next(i for i, answer in enumerate(first) if isinstance(answer, tuple))
