@@ -10,19 +10,16 @@ WITH t, CASE WHEN s.task = t.key THEN s END AS s
 OPTIONAL MATCH (w:Step {key: t.key + '/step:' + toString(s.written)}) USING INDEX w:Step(key)
 WITH t, s, coalesce(w.request, t.open, t.next_request - 1) AS number
 OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString(number)}) USING INDEX r:Request(key)
-CALL (t, s) {
-  WITH s WHERE s IS NOT NULL
+CALL (s) {
   MATCH (s)-[:COVERS]->(x)
-  RETURN collect(x) AS nodes
-  UNION ALL
-  WITH t, s WHERE s IS NULL
-  MATCH (low:TraceNode {key: t.boundary}) USING INDEX low:TraceNode(key)
-  CALL (t, low) {
-    MATCH (x:OnPath) USING INDEX x:OnPath(task, depth) WHERE x.task = t.key AND x.depth > low.depth
-    RETURN collect(x) AS nodes
-  }
-  RETURN nodes
+  RETURN collect(x) AS covered
 }
+OPTIONAL MATCH (low:TraceNode {key: CASE WHEN s IS NULL THEN t.boundary END}) USING INDEX low:TraceNode(key)
+CALL (t, low) {
+  MATCH (x:OnPath) USING INDEX x:OnPath(task, depth) WHERE x.task = t.key AND x.depth > low.depth
+  RETURN collect(x) AS since
+}
+WITH t, s, r, number, covered + since AS nodes
 CALL (nodes) {
   UNWIND nodes AS x
   CALL (x) {

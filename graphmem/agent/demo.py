@@ -7,12 +7,10 @@ returns went exactly as the story tells.
 
 import json
 import shutil
-import textwrap
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from graphmem.agent import loop
 from graphmem.agent.history import History
@@ -20,8 +18,10 @@ from graphmem.agent.loop import Invocation
 from graphmem.agent.prompts import full_context_message, system_message
 from graphmem.agent.script import POLICY, SCENES, Scene
 from graphmem.agent.story import Story
+from graphmem.agent.telling import DemoReport, DemoStep, legend, lines, summary, wrapped
 from graphmem.agent.tools import Tool
 from graphmem.agent.travel import Travel
+from graphmem.agent.wrong_turn import Branches, second_part, told
 from graphmem.errors import NoOpenRequestError, NotFoundError, RequestOpenError
 from graphmem.task import Task
 from graphmem.vocabulary import short_name
@@ -31,12 +31,6 @@ _DISCLOSED: Final = "d7-book-hotel-a"
 UNANSWERED: Final = "Thanks. Is anything left to do before I fly?"
 _RUNS: Final = 10_000
 _COLUMNS: Final = 100
-_BESIDE_THE_CALL: Final = 38
-_LEGEND: Final = (
-    "A line a step of the ledger: its number; what was decided; states added (+), updated (~), removed (-), parts "
-    "rejected (!); the tokens of the prompt / those of the full history of calls, results and messages. Below it: what "
-    "was disclosed of earlier requests (sees), why parts were rejected (!), what was repaired."
-)
 
 
 class Tasks(Protocol):
@@ -53,58 +47,6 @@ class Spaces(Protocol):
     def space(self, name: str) -> Tasks:
         """A handle on a space."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DemoStep:
-    """One model invocation: what it decided, what became of it, and the tokens of its prompt both ways.
-
-    `step` is its number in the ledger. `tokens_full`: the prompt of a full-context agent at the same moment. `acts` is
-    False for a step that such an agent would not take, since it only looks at the history or at its own state.
-    """
-
-    request: int
-    step: int
-    call: str
-    added: int
-    updated: int
-    removed: int
-    rejected: tuple[str, ...]
-    repairs: tuple[str, ...]
-    disclosed: tuple[str, ...]
-    tokens_shown: int
-    tokens_full: int
-    acts: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DemoReport:
-    """What the run did and what it cost.
-
-    `tokens_shown` and `tokens_full` add up the prompts of all invocations, `total_*` the system messages and outputs as
-    well; the full-context side counts only the invocations that act.
-    """
-
-    space: str
-    task: str
-    requests: int
-    steps: tuple[DemoStep, ...]
-    states: int
-    raw_results: int
-    spent_usd: int
-    tokens_shown: int
-    tokens_full: int
-    total_shown: int
-    total_full: int
-    tokenizer: str
-    tokens_exact: bool
-    seconds: float
-    commands: tuple[str, ...]
-    queries: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return asdict(self)
 
 
 def run(
@@ -130,7 +72,10 @@ def run(
     telling = _Telling(write=(lambda _line: None) if as_json else write, columns=columns)
     telling.play(made)
     made.request(UNANSWERED)
-    report = telling.report(made, seconds=time.monotonic() - started)
+    branches = second_part(graph.space(space).task, made.name)
+    for line in told(branches):
+        telling.say(line)
+    report = telling.report(made, branches, seconds=time.monotonic() - started)
     if as_json:
         write(json.dumps(report.to_dict(), ensure_ascii=False, indent=2))
     else:
@@ -218,7 +163,14 @@ class _Telling:
         for line in lines(step, columns=self._columns):
             self._write(line)
 
-    def report(self, task: Task, *, seconds: float) -> DemoReport:
+    def say(self, line: str) -> None:
+        """A line of the second part, folded to the terminal."""
+        blank = "" if line.startswith(" ") else "\n"
+        self._write(
+            blank + "\n".join(wrapped(line.strip(), self._columns, indent=line[: len(line) - len(line.lstrip())]))
+        )
+
+    def report(self, task: Task, branches: Branches, *, seconds: float) -> DemoReport:
         """The whole run."""
         steps, acting = self._steps, [step for step in self._steps if step.acts]
         shown, full = sum(step.tokens_shown for step in steps), sum(step.tokens_full for step in acting)
@@ -237,6 +189,7 @@ class _Telling:
             total_full=full + said + self._systems[1] * len(acting),
             tokenizer=self._tokenizer[0],
             tokens_exact=self._tokenizer[1],
+            branches=branches,
             seconds=round(seconds, 2),
             commands=commands(task),
             queries=queries(task),
@@ -256,73 +209,6 @@ def _call(invocation: Invocation) -> str:
         f"{call.name} {' '.join(str(value) for value in call.arguments.values())}".strip() for call in result.calls
     ]
     return ", ".join(calls) or ("(refused)" if result.refused else "(no action)")
-
-
-def legend(task: Task, *, columns: int = _COLUMNS) -> list[str]:
-    """What the lines of the steps mean."""
-    first = f"task {task.name} in space {task.space}. The answers are scripted: no model is called."
-    return [*_wrapped(first, columns), *_wrapped(_LEGEND, columns)]
-
-
-def lines(step: DemoStep, *, columns: int = _COLUMNS) -> list[str]:
-    """A step for the eye: one line, and below it what was disclosed, rejected or repaired."""
-    counts = " ".join(
-        f"{sign}{number}" if number else "  "
-        for sign, number in (("+", step.added), ("~", step.updated), ("-", step.removed), ("!", len(step.rejected)))
-    )
-    room = max(20, columns - _BESIDE_THE_CALL)
-    call = short_name(step.call, characters=room)
-    below = [f"sees {', '.join(step.disclosed)}"] if step.disclosed else []
-    below += [f"! {why}" for why in step.rejected] + [f"repaired: {what}" for what in step.repairs]
-    head = f"{step.step:>4}  {call:<{room}}  {counts}  {step.tokens_shown:>6,} /{step.tokens_full:>8,}"
-    return [head, *(line for text in below for line in _wrapped(text, columns, indent="      "))]
-
-
-def summary(report: DemoReport, *, columns: int = _COLUMNS) -> list[str]:
-    """What the run comes to, and what to type next."""
-    size = (
-        f"{report.requests} requests answered, {len(report.steps)} model steps, {report.states} states in view, "
-        f"{report.raw_results} raw results, {report.seconds:.1f} s"
-    )
-    return [
-        "",
-        *_wrapped(size, columns),
-        "",
-        *(line for text in _costs(report) for line in _wrapped(text, columns)),
-        "",
-        *_wrapped("One more request is open and unanswered. What a model would be shown now:", columns),
-        f"  {report.commands[1]}",
-        "",
-        "Look at it:",
-        *(f"  {command}" for command in (report.commands[0], *report.commands[2:])),
-        "",
-        "In Neo4j Browser:",
-        *(line for query in report.queries for line in (*_wrapped(query, columns, indent="  "), "")),
-        *_wrapped(f"Each run makes a task of its own; this one is {report.task}.", columns),
-    ]
-
-
-def _costs(report: DemoReport) -> tuple[str, str, str]:
-    """The prompts alone, everything that a model reads and writes, and why the second saving is smaller."""
-    kind = report.tokenizer if report.tokens_exact else "estimated: graphmem-neo4j[agent] counts them"
-    return (
-        f"prompts {report.tokens_shown:,} against {report.tokens_full:,} tokens with the full history "
-        f"({_change(report.tokens_shown, report.tokens_full)}; {kind})",
-        f"with the system message of every step and the outputs {report.total_shown:,} against "
-        f"{report.total_full:,} ({_change(report.total_shown, report.total_full)})",
-        "The second saves less: graphmem's system message explains its protocol in every step, its outputs hold the "
-        "states too, and it takes steps that only look, which are not counted for the full history.",
-    )
-
-
-def _change(shown: int, full: int) -> str:
-    return f"{shown / full - 1:+.0%}".replace("%", " %")
-
-
-def _wrapped(text: str, columns: int, *, indent: str = "") -> list[str]:
-    return textwrap.wrap(
-        text, columns, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
-    )
 
 
 def commands(task: Task) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from graphmem.state.values import StepResult, ToolCall, ToolResult
 from graphmem.task import Prompt, Request, Status, Task
 from graphmem.trace import Judge, Revised, Summarizer, Verdict, World
 
-logger = logging.getLogger("graphmem")
+logger = logging.getLogger("graphmem.agent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,13 +18,14 @@ _RESULT = re.compile(r"^\[(obs:\d+\.\d+)\] ", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One prompt: `index` and `active` by state id, `reasons` by the part they name, `results` by raw id, in order."""
+    """One prompt: `index` and `active` by state id, `reasons` by part, `results` by raw id in order; `hints` of H."""
 
     index: dict[str, str]
     active: dict[str, dict[str, Any]]
     reasons: dict[str, str]
     results: dict[str, str]
     query: str
+    hints: tuple[dict[str, Any], ...] = ()
 
     @classmethod
     def of(cls, messages: Sequence[Message]) -> "Seen":
@@ -37,6 +38,7 @@ class Seen:
             reasons={entry["what"]: entry["why"] for entry in _listed(text, "Not Accepted From Your Last Output")},
             results=_results(_block(text, "latest_observation")),
             query=_block(text, "user_query"),
+            hints=tuple(_listed(text, "Hints From Earlier Attempts")),
         )
 
     def value(self, state_id: str) -> Any:
@@ -69,6 +71,12 @@ class Seen:
     def words(self) -> str:
         """The first of the latest results, as text."""
         return next(iter(self.results.values()), "")
+
+    @property
+    def feedback(self) -> str:
+        """Why the last attempt was left."""
+        told = [hint["feedback"] for hint in self.hints if "feedback" in hint]
+        return str(self._only(told, "feedback from an earlier attempt"))
 
     def needs_reason(self, what: str, word: str) -> None:
         """Make sure that the status tells why a part of the last output was not taken."""

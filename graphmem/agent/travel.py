@@ -5,6 +5,7 @@ agents. Invariants: time moves only through `advance`; every movement of money i
 same answers.
 """
 
+import copy
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -72,6 +73,14 @@ class Travel:
             f"{self._alert_price(alert)} USD for {alert.check_in} to {alert.check_out}"
             for alert in fired
         ]
+
+    def saved(self) -> Any:
+        """Everything that moves, to be put back by `restore`."""
+        return copy.deepcopy((self.today, self.bookings, self.alerts, self.payments))
+
+    def restore(self, saved: Any) -> None:
+        """The world as it was saved: what was booked and paid since did not happen."""
+        self.today, self.bookings, self.alerts, self.payments = copy.deepcopy(saved)
 
     def tools(self) -> list[Callable[..., object]]:
         """Everything that an agent may call."""

@@ -7,7 +7,7 @@ import pytest
 import graphmem
 from graphmem import inspect
 from graphmem.agent import demo, run
-from graphmem.agent.demo import DemoReport
+from graphmem.agent.telling import DemoReport
 from graphmem.agent.script import SCENES
 from graphmem.agent.story import Story, say
 from graphmem.errors import StoryError
@@ -189,3 +189,21 @@ def test_the_story_ends_where_the_prompt_lacks_what_it_needs(space: graphmem.Spa
     run(task, "nothing happens", ScriptedModel(['<assistant_message>{"content": "done"}</assistant_message>']), {})
     with pytest.raises(StoryError, match="d7-"):
         run(task, SCENES[5].text, Story([SCENES[5].part]), {})
+
+
+def test_the_wrong_turn_is_caught_and_its_booking_stays_where_the_world_stands(report: DemoReport) -> None:
+    unchanged, restored = report.branches.turns
+    assert "conditions were not read" in unchanged.feedback
+    assert (unchanged.left, unchanged.kept) == (("j1-choice",), ("b1-booking",))
+    assert unchanged.irreversible[0].startswith("book_hotel")
+    assert set(restored.left) == {"k1-offers", "j1-choice", "b1-booking"}
+    assert unchanged.spent_usd - restored.spent_usd == 190
+
+
+def test_the_fork_goes_its_own_way(report: DemoReport, space: graphmem.Space) -> None:
+    fork = space.task(report.branches.fork)
+    origin = fork.origin()
+    assert origin is not None
+    assert (origin.task, origin.step) == (report.branches.turns[0].task, report.branches.forked_at)
+    assert "hotel-d" in fork.path().summaries[-1].text
+    assert "hotel-d" not in space.task(origin.task).path().text()

@@ -1,0 +1,133 @@
+"""The example loop with the path: own calls, the fallback, a judge that sends it back."""
+
+import logging
+
+import pytest
+
+import graphmem
+from graphmem.agent import Tool, Upkeep, run
+from graphmem.llm.chat import ScriptedModel
+from graphmem.trace import Case, Ruling
+
+BLOCKS = """<state_focus>[]</state_focus>
+<state_delta>[]</state_delta>
+<tool_calls>{calls}</tool_calls>
+<assistant_message>{{"content": {content}}}</assistant_message>"""
+
+
+def calls(text: str) -> str:
+    return BLOCKS.format(calls=text, content="null")
+
+
+def message(text: str) -> str:
+    return BLOCKS.format(calls="[]", content=f'"{text}"')
+
+
+LOOK = calls('[{"name": "look", "arguments": {"at": "%s"}}]')
+COMPRESS = calls('[{"name": "compress", "arguments": {"summary": "%s"}}]')
+
+
+def look(at: str) -> str:
+    """Look at something."""
+    return f"{at} is there"
+
+
+TOOLS = [Tool.of(look, irreversible=True)]
+
+
+def test_a_failed_summary_takes_the_agent_back_and_the_prompt_says_why(space: graphmem.Space) -> None:
+    prompts: list[str] = []
+
+    def judge(case: Case) -> Ruling:
+        wrong = any(seen.arguments["at"] == "wrong" for node in case.trace for seen in node.results)
+        return Ruling(passed=not wrong, feedback="look at the right one" if wrong else "")
+
+    outputs = [LOOK % "wrong", COMPRESS % "saw it", LOOK % "right", message("done")]
+    task = space.task("t")
+    said = run(
+        task,
+        "go",
+        ScriptedModel(outputs),
+        TOOLS,
+        upkeep=Upkeep(judge=judge),
+        on_step=lambda d: prompts.append(d.prompt),
+    )
+    assert said == "done"
+    assert "look at the right one" in prompts[2]
+    assert [s.verdict for s in task.path().summaries] == ["passed"]
+    assert "right is there" in str(task.at(task.path().summaries[0].from_step - 1).path().recent)
+
+
+def test_a_final_response_that_fails_is_not_returned_and_the_request_goes_on(space: graphmem.Space) -> None:
+    verdicts = iter([Ruling(passed=False, feedback="too short"), Ruling(passed=True)])
+    outputs = [LOOK % "one", message("no"), LOOK % "two", message("a longer answer")]
+    done: list[object] = []
+    task = space.task("t")
+    said = run(
+        task,
+        "go",
+        ScriptedModel(outputs),
+        TOOLS,
+        upkeep=Upkeep(judge=lambda _case: next(verdicts)),
+        on_step=lambda d: done.append(d.revised),
+    )
+    assert said == "a longer answer"
+    assert [revised is not None for revised in done] == [False, True, False, False]
+
+
+def test_a_long_recent_trace_is_compressed_before_new_results_come_in(space: graphmem.Space) -> None:
+    outputs = [LOOK % "one", LOOK % "two", LOOK % "three", message("done")]
+    paths: list[list[int]] = []
+    task = space.task("t")
+    run(
+        task,
+        "go",
+        ScriptedModel(outputs),
+        TOOLS,
+        upkeep=Upkeep(above_tokens=0),
+        on_step=lambda _d: paths.append([node.number for node in task.path().recent]),
+    )
+    assert paths == [[1], [2], [3], []]
+    assert "look(at=one) -> one is there" in task.path().summaries[0].text
+
+
+def test_a_judge_without_a_verdict_changes_nothing(space: graphmem.Space, caplog: pytest.LogCaptureFixture) -> None:
+    def judge(_case: Case) -> Ruling:
+        raise RuntimeError("no model today")
+
+    task = space.task("t")
+    logger = logging.getLogger("graphmem.agent")
+    logger.setLevel(logging.ERROR)
+    try:
+        assert (
+            run(task, "go", ScriptedModel([LOOK % "one", message("done")]), TOOLS, upkeep=Upkeep(judge=judge)) == "done"
+        )
+    finally:
+        logger.setLevel(logging.NOTSET)
+    assert [s.verdict for s in task.path().summaries] == ["unchecked"]
+
+
+def test_without_compress_the_whole_trace_is_judged_at_the_boundary(space: graphmem.Space) -> None:
+    seen: list[int] = []
+
+    def judge(case: Case) -> Ruling:
+        assert case.summary is None
+        seen.append(len(case.trace))
+        return Ruling(passed=True)
+
+    task = space.task("t", compress=False)
+    for request in (1, 2):
+        run(
+            task,
+            f"go {request}",
+            ScriptedModel([LOOK % str(request), message("done")]),
+            TOOLS,
+            upkeep=Upkeep(judge=judge),
+        )
+    assert seen == [1, 2]
+
+
+def test_a_tool_that_is_called_compress_needs_another_name(space: graphmem.Space) -> None:
+    tools = [Tool(name="compress", description="zip", function=lambda: "x")]
+    with pytest.raises(graphmem.InvalidValueError, match="other names"):
+        run(space.task("t"), "go", ScriptedModel([]), tools, upkeep=Upkeep())
