@@ -347,13 +347,18 @@ def _access_fault(access: Access, view: View) -> str | None:
     return f"{target} is not in the Historical State Index"
 
 
-def response_state(number: int, text: str, raw_ids: Iterable[str]) -> NewVersion:
-    """Without ISU: the state that a rule makes of the final response, linked to the request's raw results (B.5)."""
+def response_state(number: int, text: str, raw_ids: Iterable[str], view: View) -> NewVersion:
+    """Without ISU: the state that a rule makes of the final response, linked to the request's raw results (B.5).
+
+    A request that was reopened has one of an earlier response perhaps, which is then updated.
+    """
+    previous = view.own.get(f"response-{number}")
     return NewVersion(
         id=f"response-{number}",
         kind=StateKind.ARTIFACT,
         summary=short_name(text, characters=200) or f"response to request {number}",
         value_text=json_text({"response": text}),
-        position=0,
+        position=0 if previous is None or previous.version is None else previous.version.position,
+        previous=previous,
         refs=tuple(Ref(relation=Relation.DERIVES, target=id_) for id_ in raw_ids),
     )

@@ -95,6 +95,8 @@ class Past:
             raise self._tree.missing()
         if row["number"] is None:
             raise self._missing(step, row)
+        if row["next_node"] is None:
+            raise NotFoundError(f"step {step} of {self._repository.task} was written by a graphmem that kept no cursor")
         return row
 
     def _missing(self, step: int, row: Any) -> NotFoundError:

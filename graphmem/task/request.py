@@ -288,7 +288,7 @@ class Request:
             plan = replace(plan, rejected=(*plan.rejected, fault))
         if self.isu or output.message is None:
             return plan
-        response = rules.response_state(self.number, output.message, self._repository.raw_results())
+        response = rules.response_state(self.number, output.message, self._repository.raw_results(), view)
         return replace(plan, versions=(response,))
 
     def _result(self, verdict: str, result: StepResult | None, parsed: StepOutput, stored: StepOutput) -> StepResult:

@@ -56,6 +56,21 @@ def test_the_model_example_runs_and_prints_what_it_says(space: graphmem.Space, s
     assert (done.returncode, done.stdout, done.stderr) == (0, "It is 12 degrees.\n", "")
 
 
+def test_the_tree_example_runs_and_prints_what_it_says(space: graphmem.Space, server_env: Mapping[str, str]) -> None:
+    code = README.split("<!-- tree -->\n```python\n")[1].split("```\n<!-- /tree -->")[0]
+    code = code.replace('"alice"', f'"{space.name}"')
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, env={**os.environ, **server_env}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "('choice',) book_hotel",
+        "C cannot be cancelled: read the conditions first",
+        "choice",
+        "<agent_status>",
+        "Booked hotel C",
+    ]
+
+
 @pytest.mark.parametrize("dotted", sorted(set(re.findall(r"`(graphmem(?:\.\w+)+)[`(]", README))))
 def test_every_symbol_of_the_readme_exists(dotted: str) -> None:
     if not dotted.endswith((".json", ".py")):
