@@ -4,6 +4,7 @@ Pure. C and R stand in the order of the path, so that a provider's prefix cache 
 budget leaves out is said where it was. Invariant: what stands in a text can neither close a block nor open another.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -41,7 +42,8 @@ class Path(Value):
     tokenizer: Tokenizer = field(repr=False, compare=False)
 
     def text(self, *, budget_tokens: int | None = None) -> str:
-        """C, R and H as text. Over the budget, excerpts of H go first, then results of R from the oldest, then C.
+        """C, R and H as text. Over the budget, excerpts of H go first, then results of R from the oldest on, then its
+        oldest nodes, then C; the newest node and H's feedback stay.
 
         Raises:
             InvalidValueError: the budget is not a whole number of at least 0.
@@ -58,12 +60,15 @@ class Path(Value):
         """The three blocks apart. Raw results in `shown` and summaries with a text in `told` are only named."""
         if budget_tokens is not None and (not isinstance(budget_tokens, int) or budget_tokens < 0):
             raise InvalidValueError("budget_tokens must be a whole number of at least 0, or None")
-        parts = ("", "", "")
-        for shape in self._shapes():
-            parts = shape.parts(shown, told)
-            if budget_tokens is None or self.tokenizer.count("\n\n".join(parts)) <= budget_tokens:
-                return parts
-        return parts
+        if budget_tokens is None:
+            return _Shape(self).parts(shown, told)
+        shapes = tuple(self._shapes())
+
+        def fits(shape: _Shape) -> bool:
+            return self.tokenizer.count("\n\n".join(shape.parts(shown, told))) <= budget_tokens
+
+        first = bisect_left(shapes, True, key=fits)
+        return shapes[min(first, len(shapes) - 1)].parts(shown, told)
 
     @property
     def tokens(self) -> int:
@@ -77,27 +82,38 @@ class Path(Value):
         for characters in _CUTS:
             for cut in range(1, len(self.recent) + 1) if characters == _CUTS[0] else (len(self.recent),):
                 yield _Shape(self, excerpts=False, cut=cut, characters=characters)
-        folded = 1
-        while folded <= len(self.summaries):
-            yield _Shape(self, excerpts=False, cut=len(self.recent), characters=0, folded=folded)
-            folded = folded + 1 if folded == len(self.summaries) else min(folded * 2, len(self.summaries))
+        whole = len(self.recent)
+        for dropped in range(1, whole):
+            yield _Shape(self, excerpts=False, cut=whole, dropped=dropped)
+        for folded in range(1, len(self.summaries) + 1):
+            yield _Shape(self, excerpts=False, cut=whole, dropped=max(0, whole - 1), folded=folded)
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """One way to tell a path: the oldest `cut` nodes with `characters` of each result, `folded` summaries left out."""
+    """One way to tell a path: the oldest `cut` nodes with `characters` of each result, or `dropped` altogether.
+
+    `folded`: the oldest summaries left out.
+    """
 
     path: Path
     excerpts: bool = True
     cut: int = 0
     characters: int = 0
+    dropped: int = 0
     folded: int = 0
 
     def parts(self, shown: frozenset[str], told: frozenset[str]) -> tuple[str, str, str]:
         path, hints = self.path, self.path.hints
-        c = [_folded(path.summaries[: self.folded])] if self.folded else []
+        gone, left = path.summaries[: self.folded], path.recent[: self.dropped]
+        c = [_left_out(len(gone), gone[0].boundary, gone[-1].boundary)] if gone else []
         c += [_summary(summary, told) for summary in path.summaries[self.folded :]]
-        r = [_node(node, shown, self.characters if i < self.cut else None) for i, node in enumerate(path.recent)]
+        r = [_left_out(len(left), left[0].number, left[-1].number)] if left else []
+        r += [
+            _node(node, shown, self.characters if i < self.cut else None)
+            for i, node in enumerate(path.recent)
+            if i >= self.dropped
+        ]
         h = list(_hints(hints, excerpts=self.excerpts))
         return (
             _block("Completed Subgoals", c),
@@ -111,8 +127,8 @@ def _block(title: str, lines: Iterable[dict[str, Json]]) -> str:
     return f"{title}:\n[\n{text}\n]" if text else ""
 
 
-def _folded(summaries: tuple[Summary, ...]) -> dict[str, Json]:
-    return {"left_out": len(summaries), "from_step": summaries[0].boundary, "to_step": summaries[-1].boundary}
+def _left_out(count: int, first: int, last: int) -> dict[str, Json]:
+    return {"left_out": count, "from_step": first, "to_step": last}
 
 
 def _summary(summary: Summary, told: frozenset[str]) -> dict[str, Json]:
