@@ -20,6 +20,7 @@ from graphmem_cli.doctor_command import doctor
 from graphmem_cli.options import say, typed
 from graphmem_cli.read_commands import commands as read_commands
 from graphmem_cli.server_commands import commands as server_commands
+from graphmem_cli.tree_command import tree
 
 _PACKAGE: Final = "graphmem-neo4j"
 _EXTRAS: Final = {
@@ -117,5 +118,5 @@ def cli() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for _command in (*server_commands, doctor, *read_commands):
+for _command in (*server_commands, doctor, *read_commands, tree):
     cli.add_command(_command)

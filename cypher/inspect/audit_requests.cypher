@@ -21,7 +21,7 @@ CALL () {
   WITH r, [
     CASE WHEN coalesce(r.key <> r.task + '/request:' + toStringOrNull(r.number), true) THEN 'its key is not its task and number' END,
     CASE WHEN r.number < 1 OR r.number >= t.next_request THEN 'its number was not given out yet' END,
-    CASE WHEN r.finished_step IS NULL AND r.abandoned_step IS NULL AND coalesce(t.open <> r.number, true)
+    CASE WHEN r.finished_step IS NULL AND r.abandoned_step IS NULL AND r.cut_step IS NULL AND coalesce(t.open <> r.number, true)
       THEN 'it is neither open, finished nor abandoned' END,
     CASE WHEN (r.finished_step IS NOT NULL OR r.abandoned_step IS NOT NULL) AND t.open = r.number THEN 'it is open though it ended' END,
     CASE WHEN o.kind <> 'open' OR o.request <> r.number THEN 'its opened_step is not the one that opened it' END,

@@ -1,7 +1,7 @@
 // Third statement of a revise: the step, the cursor back at the restored summary, what was written after it abandoned.
 // mode: write
 // params: space, task, attempt, op, author, output, back, restored, rank, depth, p_b, boundary, low, reopened, about, tail, note, world, fold, usage, joined, path_tokens
-// returns: number, version, abandoned, requests
+// returns: number, version, abandoned, undisclosed, requests
 // why: the step that opened the request which goes on is not abandoned: its number and its attempt stand.
 // why: disclosures of an abandoned step leave the status with it: `scope` is what the status seeks, `left_scope` what `at` seeks.
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
@@ -35,7 +35,7 @@ CALL (t, n) {
   MATCH (x:Step) USING INDEX x:Step(task, number) WHERE x.task = t.key AND x.number > $p.back AND x.number < n
   WITH x WHERE x.abandoned_step IS NULL AND NOT (x.kind = 'open' AND x.request = $p.reopened)
   SET x.abandoned_step = n, x.left_scope = x.scope, x.scope = null
-  RETURN count(x) AS abandoned
+  RETURN count(x) AS abandoned, reduce(ids = [], d IN collect(x.disclosed) | ids + d) AS undisclosed
 }
 CALL (t, n) {
   UNWIND range($p.low, t.next_request - 1) AS number
@@ -54,4 +54,4 @@ CREATE (step:Step {key: t.key + '/step:' + toString(n), space: t.space, task: t.
   author: $p.author, attempt: $p.attempt, op: $p.op, request: t.open, output: $p.output, top: $p.restored, about: $p.about, text: $p.tail.text, note: $p.note,
   boundary_step: $p.back, world: $p.world, fold: $p.fold, usage: $p.usage, joined: $p.joined, path_tokens: $p.path_tokens})
 SET step += t {.version, .p_b, .p_t, .boundary, .open, .pending_step, .observed_step, .last_step, .feedback_step, .request_depth, .next_node}
-RETURN n AS number, t.version AS version, abandoned, requests
+RETURN n AS number, t.version AS version, abandoned, undisclosed, requests

@@ -10,6 +10,9 @@ from graphmem.inspect.doctor import Check, examine
 from graphmem.inspect.named import named_queries, paste, run_named
 from graphmem.inspect.reads import command, log, requests, require_space, require_task, show, spaces, states, tasks
 from graphmem.inspect.reasons import why
+from graphmem.inspect.tree import tree
+from graphmem.inspect.tree_page import write_tree_page
+from graphmem.inspect.tree_values import Tree, TreeNode, TreeRequest, Written
 from graphmem.inspect.values import (
     Disclosure,
     Evidence,
@@ -45,6 +48,10 @@ __all__ = [
     "StateLine",
     "Table",
     "TaskLine",
+    "Tree",
+    "TreeNode",
+    "TreeRequest",
+    "Written",
     "audit",
     "audit_names",
     "command",
@@ -61,5 +68,7 @@ __all__ = [
     "spaces",
     "states",
     "tasks",
+    "tree",
     "why",
+    "write_tree_page",
 ]

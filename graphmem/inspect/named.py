@@ -56,6 +56,7 @@ PARAMETERS: Final[Mapping[str, Callable[[str], Json]]] = {
     "first": _whole,
     "last": _whole,
     "limit": _limit,
+    "characters": _whole,
 }
 """How the text of each parameter is read."""
 

@@ -166,7 +166,8 @@ def validate_across(output: StepOutput, before: View, after: View) -> Plan:
     """The plan of an output that goes back: valid in S before the restoration and after it, for the latter."""
     reasons: list[Reason] = []
     accepted = valid_operations(output.delta, before, reasons)
-    access = tuple(Access(target=target) for target in _valid_access(output.access, before, reasons))
+    # What S held already may have been disclosed by a step that is left behind, so it is asked for again.
+    access = tuple(_without_fault(output.access, before, reasons))
     plan = validate(replace(output, delta=tuple(accepted), access=access), after)
     return replace(plan, rejected=tuple(reasons) + plan.rejected)
 
@@ -316,14 +317,20 @@ def _same_refs(refs: tuple[Ref, ...], previous: ActiveState) -> bool:
 def _valid_access(access: tuple[Access, ...], view: View, reasons: list[Reason]) -> Iterator[str]:
     """R̂ ⊆ R ∩ (IDs(G) ∪ ToolRefs(S)), without what S holds already (equations 2 and 5)."""
     done: set[str] = set()
-    for item in access:
-        why = _access_fault(item, view)
-        if why is not None:
-            reasons.append(Reason(what=f"access {short_name(item.target, characters=200)}".strip(), why=why))
-        elif item.target not in view.disclosed and _request_number(item.target) not in view.unfolded:
+    for item in _without_fault(access, view, reasons):
+        if item.target not in view.disclosed and _request_number(item.target) not in view.unfolded:
             if item.target not in done:
                 yield item.target
             done.add(item.target)
+
+
+def _without_fault(access: tuple[Access, ...], view: View, reasons: list[Reason]) -> Iterator[Access]:
+    for item in access:
+        why = _access_fault(item, view)
+        if why is None:
+            yield item
+        else:
+            reasons.append(Reason(what=f"access {short_name(item.target, characters=200)}".strip(), why=why))
 
 
 def _access_fault(access: Access, view: View) -> str | None:

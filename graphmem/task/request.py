@@ -208,6 +208,7 @@ class Request:
             rejected=plan.rejected,
             disclosed=plan.disclosed,
             repairs=commit.repairs,
+            p_b=outcome.found["back"]["p_b"],
             revised=outcome.revised,
         )
 

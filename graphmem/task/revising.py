@@ -127,7 +127,7 @@ class Revising:
                 query("task/facts"),
                 {**self._names, "attempt": wanted.attempt, "ids": sorted({*wanted.unknown, *_raw_ids(wanted.output)})},
             )[0]
-            after = _after(wanted.view, restored, [_fact(fact) for fact in facts["facts"]])
+            after = _after(wanted.view, restored, moved["undisclosed"], [_fact(fact) for fact in facts["facts"]])
             plan = validate_across(wanted.output, wanted.view, after)
         revised = Revised(
             step=moved["number"],
@@ -284,30 +284,39 @@ def _returning_row(version: StateVersion, previous: str) -> dict[str, Any]:
 
 
 def _raw_ids(output: StepOutput) -> set[str]:
-    """Raw results that the delta refers to."""
-    return {ref.target for op in output.delta for ref in op.refs or () if ref.target.startswith("obs:")}
+    """Raw results that the output names: what cites them may be another state once the restoration is in view."""
+    named = {ref.target for op in output.delta for ref in op.refs or ()} | {item.target for item in output.access}
+    return {target for target in named if target.startswith("obs:")}
 
 
 def _fact(row: Row) -> Fact:
     return Fact(**{**row, "cited_by": tuple(row["cited_by"])})
 
 
-def _after(before: View, restored: Restoration, facts: Sequence[Fact]) -> View:
-    """S once the restoration is in view. The cursor has moved already, so what was observed is known from the facts."""
+def _after(before: View, restored: Restoration, undisclosed: Sequence[str], facts: Sequence[Fact]) -> View:
+    """S once the restoration is in view: the disclosures `undisclosed` left with the steps that made them.
+
+    The cursor has moved already, so what was observed is known from the facts. These still name the versions that end
+    as those which cite a raw result; what a returning one cites is known from it.
+    """
     left, back = frozenset(restored.left), {item.version.id: item.version for item in restored.returning}
     own = {id_: state for id_, state in before.own.items() if id_ not in left}
     own |= {id_: _active(version) for id_, version in back.items() if version.request == before.request}
     earlier = {id_ for id_, version in back.items() if version.request != before.request}
-    cited = {raw for version in back.values() for raw, _ in version.cites}
-    by_left = [replace(f, cited_by=tuple(id_ for id_ in f.cited_by if id_ not in left)) for f in facts]
+    cited = frozenset(raw for version in back.values() for raw, _ in version.cites)
+    opened = frozenset(raw for id_ in own.keys() & back.keys() for raw, _ in back[id_].cites)
+    ended = {version.id for version in restored.ends}
+    now = [replace(f, cited_by=tuple(id_ for id_ in f.cited_by if id_ not in ended)) for f in facts]
     after = replace(
         before,
         own=own,
-        disclosed=before.disclosed - left,
+        disclosed=before.disclosed - left - frozenset(undisclosed),
         historical=(before.historical - left) | earlier,
-        citable=frozenset(cited),
+        tool_refs=opened,
+        citable=cited,
+        unfolded=frozenset(k for k in before.unfolded if f"request:{k}" not in undisclosed),
     )
-    return after.with_facts(f for f in by_left if f.id not in left or f.id in back)
+    return after.with_facts(f for f in now if f.id not in left or f.id in back)
 
 
 def _active(version: StateVersion) -> ActiveState:

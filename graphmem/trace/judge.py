@@ -6,9 +6,11 @@ transaction. Invariant: a judge that does not answer with a verdict changes noth
 """
 
 import functools
+import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
+from itertools import islice
 from typing import TypeAlias
 
 from json_repair import repair_json
@@ -24,6 +26,7 @@ Judge: TypeAlias = Callable[[Case], Ruling] | ChatModel
 Summarizer: TypeAlias = Callable[[Sequence[TraceNode]], str] | ChatModel
 
 _RESULT_CHARACTERS = 4_000
+_OBJECTS = 100
 
 
 def ruling(judge: Judge, case: Case) -> Ruling:
@@ -34,9 +37,9 @@ def ruling(judge: Judge, case: Case) -> Ruling:
     """
     try:
         given = judge.complete(judge_messages(case)).text if isinstance(judge, ChatModel) else judge(case)
+        said = _parsed(given) if isinstance(given, str) else given
     except Exception as error:
         raise JudgeError(f"the judge failed ({type(error).__name__}: {error}); no verdict was recorded") from error
-    said = _parsed(given) if isinstance(given, str) else given
     if not isinstance(said, Ruling) or (not said.passed and not said.feedback.strip()):
         raise JudgeError(
             f"the judge answered {short_name(repr(given), characters=200)}; it must pass, or fail with feedback. "
@@ -116,8 +119,10 @@ def _safe(text: str) -> str:
 
 def _parsed(text: str) -> Ruling | None:
     """The verdict in a model's answer: one JSON object with `verdict` and `feedback`, whatever stands around it."""
-    found = re.findall(r"\{.*\}", text, re.DOTALL)
-    said = repair_json(found[-1], return_objects=True) if found else None
+    said = next((said for said in reversed(list(islice(_objects(text), _OBJECTS))) if "verdict" in said), None)
+    if said is None:
+        found = re.search(r"\{.*\}", text, re.DOTALL)
+        said = repair_json(found[0], return_objects=True) if found else None
     if not isinstance(said, dict):
         return None
     verdict = str(said.get("verdict", "")).strip().lower()
@@ -125,6 +130,20 @@ def _parsed(text: str) -> Ruling | None:
     if verdict not in ("pass", "fail"):
         return None
     return Ruling(passed=verdict == "pass", feedback=feedback if isinstance(feedback, str) else "")
+
+
+def _objects(text: str) -> Iterator[dict[str, object]]:
+    """The JSON objects that stand in a text as they are."""
+    decoder = json.JSONDecoder(strict=False)
+    start = text.find("{")
+    while start != -1:
+        try:
+            said, end = decoder.raw_decode(text, start)
+        except ValueError:
+            start = text.find("{", start + 1)
+            continue
+        yield said
+        start = text.find("{", end)
 
 
 @functools.cache

@@ -8,14 +8,12 @@ from typing import Any
 
 
 def told(steps: Iterable[Mapping[str, Any]]) -> tuple[str, str, str | None] | None:
-    """Text, verdict and note after these steps, in their order; None when there are none.
+    """Text, verdict and note after these steps, in their order; None when none of them gave a text (a copy's is cached).
 
     A new text makes the verdict unchecked again; a verdict counts while the text that it judged is the present one.
     """
     text, verdict, note, written = "", "unchecked", None, None
-    seen = False
     for step in steps:
-        seen = True
         if step["kind"] == "maintain":
             if step["of_step"] == written:
                 verdict, note = step["verdict"], step["note"]
@@ -24,4 +22,4 @@ def told(steps: Iterable[Mapping[str, Any]]) -> tuple[str, str, str | None] | No
             text, verdict, note, written = step["text"], "unchecked", None, step["number"]
         if step["kind"] == "revise":
             verdict, note = "failed", step["note"]
-    return (text, verdict, note) if seen else None
+    return None if written is None else (text, verdict, note)
