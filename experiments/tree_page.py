@@ -31,17 +31,15 @@ _FRAMES = 240
 _COVERED = 12
 
 _PAN = """new Promise(done => {
-  const canvas = document.getElementById('tree'), deltas = [], work = []; let last = 0, left = FRAMES;
+  const canvas = document.getElementById('tree'), deltas = []; let last = 0, left = FRAMES;
   const box = canvas.getBoundingClientRect(), x = box.left + 300, y = box.top + 300;
   const event = (deltaY, shiftKey) => canvas.dispatchEvent(
     new WheelEvent('wheel', {deltaY, shiftKey, clientX: x, clientY: y, cancelable: true}));
   const frame = now => {
     if (last) deltas.push(now - last);
     last = now;
-    const begins = performance.now();
     ACT
-    work.push(performance.now() - begins);
-    if (left--) requestAnimationFrame(frame); else done({deltas, work});
+    if (left--) requestAnimationFrame(frame); else done(deltas);
   };
   requestAnimationFrame(frame);
 })"""
@@ -249,7 +247,6 @@ async def figures(port: int, page: Path, shots: Path | None) -> dict[str, Any]:
     if shots is not None:
         await tab.shot(shots / "first.png")
     found["folded"] = await _frames(tab)
-    await _press(tab, "e")
     found["unfold_all_ms"] = await tab.value(_timed("document.getElementById('unfold').click()"))
     found["unfolded"] = await _frames(tab)
     if shots is not None:
@@ -277,7 +274,7 @@ async def _frames(tab: Tab) -> dict[str, Mapping[str, float]]:
     found: dict[str, Mapping[str, float]] = {}
     for name, act in _ACTS.items():
         measured = await tab.value(_PAN.replace("ACT", act).replace("FRAMES", str(_FRAMES)))
-        found[name] = _percentiles(measured["deltas"])
+        found[name] = _percentiles(measured)
     return found
 
 

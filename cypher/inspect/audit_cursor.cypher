@@ -28,7 +28,7 @@ WITH t, [
   CASE WHEN answers > 0 THEN 'calls are pending that were answered' END,
   CASE WHEN l.kind = 'step' AND l.calls IS NOT NULL AND t.pending_step IS NULL AND coalesce(t.observed_step, 0) < t.last_step
     THEN 'the calls of its last step have no results and are not pending' END,
-  CASE WHEN t.observed_step IS NOT NULL AND coalesce(o.kind <> 'observe', true) THEN 'its observed_step is no observation' END,
+  CASE WHEN t.observed_step IS NOT NULL AND coalesce(NOT o.kind IN ['observe', 'fork'], true) THEN 'its observed_step is no observation' END,
   CASE WHEN t.last_step IS NOT NULL AND l IS NULL THEN 'its last_step does not exist' END,
   CASE WHEN z.p_b <> t.p_b OR z.p_t <> t.p_t OR z.boundary <> t.boundary THEN 'its cursor is not where the last step of the ledger left it' END
 ] AS found

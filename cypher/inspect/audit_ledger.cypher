@@ -6,7 +6,7 @@ CALL () {
   MATCH (t:Task)
   WHERE $p.space IS NULL OR t.space = $p.space
   CALL (t) {
-    UNWIND CASE WHEN t.next_step > 1 AND t.next_step IS :: INTEGER THEN range(1, t.next_step - 1) ELSE [] END AS number
+    UNWIND CASE WHEN t.next_step > 1 AND t.next_step IS :: INTEGER THEN range(coalesce(t.first_step, 1), t.next_step - 1) ELSE [] END AS number
     OPTIONAL MATCH (s:Step {key: t.key + '/step:' + toStringOrNull(number)})
     WITH number, s WHERE s IS NULL LIMIT coalesce($p.limit, 100)
     RETURN 'step ' + toStringOrNull(number) + ' is missing from its ledger' AS what
@@ -30,7 +30,7 @@ CALL () {
     CASE WHEN s.version < before.version OR s.version > t.version THEN 'its version does not lie between those of its neighbours' END,
     CASE WHEN r IS NULL THEN 'its request does not exist' END,
     CASE WHEN b IS NULL OR p IS NULL OR w IS NULL THEN 'its p_b, p_t or boundary is no node' END,
-    CASE WHEN s.node IS NOT NULL AND coalesce(n.number <> s.visited, true) THEN 'the trace node that it visited does not exist' END
+    CASE WHEN s.node IS NOT NULL AND coalesce(n.number <> s.visited, n IS NULL OR s.kind <> 'fork') THEN 'the trace node that it visited does not exist' END
   ] AS found
   UNWIND [f IN found WHERE f IS NOT NULL] AS what
   RETURN s.key AS key, what

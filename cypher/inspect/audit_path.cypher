@@ -11,7 +11,7 @@ CALL (n) {
   RETURN collect(p) AS parents
 }
 WITH n, t, parents, parents[0] AS p, COUNT { (n)<-[:CHILD_OF]-(:OnPath) } AS followers,
-  coalesce(n.depth, n.rank) AS place, CASE WHEN n:TraceNode THEN n.depth = 0 ELSE n.rank = 0 END AS root
+  coalesce(n.depth, n.rank) AS place, CASE WHEN n:TraceNode THEN n.depth = 0 OR (n.copied_step IS NOT NULL AND coalesce(parents[0]:Task, false)) ELSE n.rank = 0 END AS root
 WITH n, [
   CASE WHEN place IS NULL THEN 'it has no depth or rank' END,
   CASE WHEN size(parents) <> CASE WHEN root AND n:SummaryNode THEN 0 ELSE 1 END THEN 'it has not exactly one parent' END,

@@ -10,14 +10,14 @@ CALL () {
     WITH o ORDER BY o.position
     RETURN collect(o.position) AS positions
   }
-  WITH n, positions WHERE positions = [] OR positions <> range(1, size(positions))
+  WITH n, positions WHERE (positions = [] OR positions <> range(1, size(positions))) AND NOT (positions = [] AND n.copied_step IS NOT NULL AND n.number = 0)
   RETURN n.key AS key, CASE WHEN positions = [] THEN 'it has no raw result' ELSE 'its raw results are not numbered from 1' END AS what
   UNION ALL
   MATCH (o:RawObservation)
   WHERE $p.space IS NULL OR o.space = $p.space
   CALL (o) {
     MATCH (o)-[:CHILD_OF]->(n)
-    RETURN collect(n) AS nodes
+    RETURN collect(CASE WHEN coalesce(n.task = o.task OR n.copied_step IS NULL, true) THEN n END) AS nodes
   }
   WITH o, nodes, nodes[0] AS n
   WITH o, [

@@ -6,24 +6,26 @@
 MATCH (v:State)
 WHERE $p.space IS NULL OR v.space = $p.space
 CALL (v) {
-  MATCH (w:State) USING INDEX w:State(lineage, from_step)
-  WHERE w.lineage = v.lineage AND w.from_step > toIntegerOrNull(v.from_step)
-  WITH w ORDER BY w.lineage, w.from_step LIMIT 1
+  MATCH (w:State) USING INDEX w:State(task, lineage, from_step)
+  WHERE w.task = v.task AND w.lineage = v.lineage AND w.from_step > toIntegerOrNull(v.from_step)
+  WITH w ORDER BY w.task, w.lineage, w.from_step LIMIT 1
   RETURN collect(w)[0] AS next
 }
 OPTIONAL MATCH (f:State {key: v.lineage})
+OPTIONAL MATCH (t:Task {key: v.task})
 OPTIONAL MATCH (b:Step {key: v.task + '/step:' + toStringOrNull(v.from_step)})
 OPTIONAL MATCH (e:Step {key: v.task + '/step:' + toStringOrNull(v.to_step)})
 WITH v, [
   CASE WHEN f IS NULL THEN 'its lineage has no first version' END,
-  CASE WHEN f.task <> v.task OR f.id <> v.id OR f.born <> v.born OR f.position <> v.position OR f.request <> v.request
+  CASE WHEN (f.task <> v.task AND NOT f.task IN coalesce(t.origins, [])) OR f.id <> v.id OR f.born <> v.born OR f.position <> v.position OR f.request <> v.request
       OR [l IN labels(f) WHERE l <> 'Live'] <> [l IN labels(v) WHERE l <> 'Live']
     THEN 'it differs from its first version in task, id, birth, position, request or kind' END,
   CASE WHEN next IS NOT NULL AND coalesce(v.to_step > next.from_step, true) THEN 'it is in view when its next version begins: they overlap' END,
   CASE WHEN e.kind <> 'revise' AND coalesce(next.from_step <> v.to_step, true) AND NOT v.id IN [] + coalesce(e.removed, [])
     THEN 'nothing follows where it ended, though that step did not remove it: a gap' END,
   CASE WHEN e.kind <> 'revise' AND next.from_step = v.to_step AND NOT v.id IN [] + coalesce(e.updated, []) THEN 'the step that replaced it does not say so' END,
-  CASE WHEN b.kind <> 'revise' AND NOT v.id IN [] + coalesce(CASE WHEN v.key = v.lineage THEN b.added ELSE b.updated END, [])
+  CASE WHEN (b.kind = 'fork') <> (v.copied_step IS NOT NULL) THEN 'it is a copy and did not come with the fork, or the other way round' END,
+  CASE WHEN NOT b.kind IN ['revise', 'fork'] AND NOT v.id IN [] + coalesce(CASE WHEN v.key = v.lineage THEN b.added ELSE b.updated END, [])
     THEN 'the step that began it does not say so' END,
   CASE WHEN next IS NOT NULL AND NOT EXISTS { (next)-[:SUPERSEDES]->(v) } THEN 'its next version has no arrow to it' END
 ] AS found

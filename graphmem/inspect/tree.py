@@ -29,6 +29,8 @@ def tree(reader: Reader, space: str, task: str) -> Tree:
         require_task(reader, space, task)
     with legible(space, task):
         (start,) = rows
+        if not start["nodes"]:
+            raise ValueError("its first step leads to no trace node")
         reading = _Reading(start)
         for row in pages(reader, "inspect/tree", space, task, last=start["last"]):
             reading.take(row)

@@ -109,7 +109,7 @@ class Tree(Value):
     def _covered(self, summary: TreeNode) -> Sequence[TreeNode]:
         found: list[TreeNode] = []
         node = None if summary.copied else self.at.get(summary.last or "")
-        while node is not None and node.number != summary.number and node.key != self.root.key:
+        while node is not None and node.number > summary.number and len(found) < len(self.nodes):
             found.append(node)
             node = self.at.get(node.parent or "")
         return found

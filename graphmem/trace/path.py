@@ -5,7 +5,7 @@ budget leaves out is said where it was. Invariant: what stands in a text can nei
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,6 +17,7 @@ from graphmem.trace.values import Hints, Summary, TraceNode, Tried
 from graphmem.vocabulary import Json, json_text, short_name
 
 _CUTS: Final = (4_000, 1_000, 250, 0)
+_MARK: Final = 32  # characters that it takes to say that some are left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +63,20 @@ class Path(Value):
             raise InvalidValueError("budget_tokens must be a whole number of at least 0, or None")
         if budget_tokens is None:
             return _Shape(self).parts(shown, told)
-        shapes = tuple(self._shapes())
 
-        def fits(shape: _Shape) -> bool:
-            return self.tokenizer.count("\n\n".join(shape.parts(shown, told))) <= budget_tokens
+        def size(shape: _Shape) -> int:
+            return self.tokenizer.count("\n\n".join(part for part in shape.parts(shown, told) if part))
 
-        first = bisect_left(shapes, True, key=fits)
-        return shapes[min(first, len(shapes) - 1)].parts(shown, told)
+        whole, *smaller = self._shapes()
+        if size(whole) <= budget_tokens:
+            return whole.parts(shown, told)
+        first = bisect_left(smaller, True, key=lambda shape: size(shape) <= budget_tokens)
+        if first < len(smaller):
+            return smaller[first].parts(shown, told)
+        # To say that one short line is left out can take more than the line, so the last shape may not be the least.
+        least = (shape for shape in smaller if shape.cut == len(self.recent) and shape.characters == 0)
+        ends = (s for s in least if s.dropped in _ends(self.recent[1:]) and s.folded in _ends(self.summaries))
+        return min(ends, key=size).parts(shown, told)
 
     @property
     def tokens(self) -> int:
@@ -127,6 +135,11 @@ def _block(title: str, lines: Iterable[dict[str, Json]]) -> str:
     return f"{title}:\n[\n{text}\n]" if text else ""
 
 
+def _ends(parts: Sequence[object]) -> tuple[int, int]:
+    """None of the parts left out, or all."""
+    return 0, len(parts)
+
+
 def _left_out(count: int, first: int, last: int) -> dict[str, Json]:
     return {"left_out": count, "from_step": first, "to_step": last}
 
@@ -150,7 +163,7 @@ def _result(seen: Observation, shown: frozenset[str], characters: int | None) ->
         return line | {"result": "(shown in full elsewhere in this prompt)"}
     if seen.content is None:
         return line | {"result": UNKNOWN_OUTCOME}
-    if characters is None or len(seen.content) <= characters:
+    if characters is None or len(seen.content) <= characters + _MARK:
         return line | {"result": seen.content}
     left = len(seen.content) - characters
     return line | {"result": seen.content[:characters], "characters_left_out": left}

@@ -1,5 +1,6 @@
 // Damage, each planted alone in the healthy run of test_audit.py: what the audits must say of it, all of it and nothing
-// else, then the statement. $p.t and $p.u are the keys of the two tasks, $p.space their space.
+// else, then the statement. $p.t and $p.u are the keys of two tasks, $p.w of one with a branch that
+// was left, $p.f of its fork, $p.space their space.
 
 // identity: it has no name
 MATCH (s:Live {task: $p.t, id: 'fact'}) REMOVE s.name
@@ -260,3 +261,26 @@ MATCH (o:RawObservation {task: $p.t, id: 'obs:1.2'}) SET o.from_step = 5
 
 // results: it does not say which call it answers
 MATCH (o:RawObservation {task: $p.t, id: 'obs:1.2'}) REMOVE o.tool
+
+// branches: the revise of step 10 went back before it, and it is not abandoned
+// branches: what it disclosed is not shown though it stands
+MATCH (s:Step {task: $p.w, number: 9}) REMOVE s.abandoned_step
+
+// branches: it is abandoned by no revise that went back before it
+MATCH (s:Step {task: $p.w, number: 4}) SET s.abandoned_step = 10
+
+// branches: it is abandoned and what it disclosed is still shown
+MATCH (s:Step {task: $p.w, number: 9}) SET s.scope = s.left_scope
+
+// branches: what it disclosed is shown to no request
+MATCH (s:Step {task: $p.w, number: 9}) REMOVE s.left_scope
+
+// branches: it does not say where it went back to, or why
+MATCH (s:Step {task: $p.w, kind: 'revise'}) REMOVE s.note
+
+// branches: it holds no verdict
+// branches: it is abandoned by no revise that went back before it
+MATCH (s:Step {task: $p.w, number: 6}) SET s.kind = 'maintain', s.abandoned_step = 10
+
+// states: it is a copy of no one version
+MATCH (v:State {task: $p.f, id: 'fact', from_step: 13})-[e:DERIVES]->(:State) DELETE e

@@ -74,6 +74,24 @@ def healthy_run(task: graphmem.Task) -> None:
     request.step(request.status(), StepOutput(tool_calls=(ToolCall(name="wait"),)))
 
 
+def branched_run(task: graphmem.Task) -> None:
+    """A request with a compressed subgoal, a branch that is left, a disclosure on it, and a fork with R of then.
+
+    Steps 6 compress, 7 to 9 the branch, 10 the revise, 12 the one that is forked.
+    """
+    with task.request("first") as request:
+        call(request, "search", "A")
+        call(request, "price", "80", delta=(add("fact", StateKind.KNOWLEDGE, (Relation.DERIVES, "obs:1.1")),))
+    task.compress("looked")
+    call(request, "book", "wrong", delta=(add("choice", StateKind.JUDGEMENT, (Relation.DERIVES, "fact")),))
+    request.step(request.status(), StepOutput(access=(Access(target="obs:1.1"),), delta=(update("fact"),)))
+    task.revise(feedback="wrong one")
+    call(request, "book", "right")
+    fork = task.fork("w-fork", at=12)
+    forked = fork.open_request()
+    call(forked, "book", "another", delta=(update("fact"),))
+
+
 @pytest.fixture(scope="module")
 def run(graph: graphmem.Graph, connection: Connection) -> Iterator[str]:
     """A space with one healthy task `t`, and a smaller one `u`."""
@@ -81,6 +99,7 @@ def run(graph: graphmem.Graph, connection: Connection) -> Iterator[str]:
     healthy_run(graph.space(name).task("t"))
     with graph.space(name).task("u").request("other") as request:
         call(request, "search", "X", delta=(add("x", StateKind.KNOWLEDGE),))
+    branched_run(graph.space(name).task("w"))
     yield name
     connection.run("tests/erase", ERASE, {"space": name})
 
@@ -105,7 +124,7 @@ def findings_after(connection: Connection, space: str, damage: str) -> set[str]:
                 def read(self, query: Query, p: Mapping[str, Any]) -> list[dict[str, Any]]:
                     return run(query.text, p)
 
-            p = {"t": f"{space}/t", "u": f"{space}/u", "space": space}
+            p = {"t": f"{space}/t", "u": f"{space}/u", "w": f"{space}/w", "f": f"{space}/w-fork", "space": space}
             assert run(damage + " RETURN count(*) AS planted", p)[0]["planted"]
             found = {f"{f.audit.removeprefix('audit_')}: {without_key(f.what)}" for f in inspect.audit(Inside(), space)}
             raise _RollBackError

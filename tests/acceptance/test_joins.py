@@ -52,7 +52,9 @@ def test_a_judgement_written_together_with_compress_stays(space: Space) -> None:
     assert in_view(request) == {"a-is-good"}
 
 
-@pytest.mark.parametrize(("world", "in_view_after", "kept"), [("unchanged", {"booking"}, ("booking",)), ("restored", set(), ())])
+@pytest.mark.parametrize(
+    ("world", "in_view_after", "kept"), [("unchanged", {"booking"}, ("booking",)), ("restored", set(), ())]
+)
 def test_a_booking_that_was_really_made_is_in_view_and_named_unless_the_world_was_restored(
     space: Space, world: str, in_view_after: set[str], kept: tuple[str, ...]
 ) -> None:

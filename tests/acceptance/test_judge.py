@@ -35,7 +35,9 @@ def test_a_judge_is_shown_the_request_the_covered_trace_the_summary_and_the_pref
     task.maintain(None, judge)
     (case,) = cases
     assert case.instruction == "book a room under 100 USD"
-    assert [[o.content for o in node.results] for node in case.trace] == [["room 1 costs 80 USD", "room 2 costs 120 USD"]]
+    assert [[o.content for o in node.results] for node in case.trace] == [
+        ["room 1 costs 80 USD", "room 2 costs 120 USD"]
+    ]
     assert case.summary is not None
     assert case.summary.text == "found room 1"
     assert case.preferences == (("vegetarian", "eats no meat"),)

@@ -215,9 +215,7 @@ def test_an_add_of_an_id_that_leaves_is_rejected_since_it_was_in_use(space: Spac
 def test_raw_results_left_behind_are_cited_only_where_a_survivor_cites_them(space: Space) -> None:
     _, request = behind(space)
     say(request, add("fact", "obs:2.1"), add("opinion", "obs:2.2", kind=JUDGEMENT))
-    result = own(
-        request, "revise", add("n1", "obs:1.1"), add("n2", "obs:2.1"), add("n3", "obs:2.2"), feedback="no b"
-    )
+    result = own(request, "revise", add("n1", "obs:1.1"), add("n2", "obs:2.1"), add("n3", "obs:2.2"), feedback="no b")
     assert (result.added, set(rejected(result))) == (("n1", "n2"), {"add n3"})
 
 
@@ -239,9 +237,7 @@ def test_access_that_came_with_revise_is_open_afterwards_by_what_is_in_view_then
 def test_what_the_version_that_ends_cites_is_not_open_and_what_the_returning_one_cites_is(space: Space) -> None:
     _, request = behind(space)
     say(request, update("j", "obs:2.1", summary="new"), remove("k"))
-    result = own(
-        request, "revise", add("n", "obs:2.1"), see=("obs:2.1",), feedback="no b"
-    )
+    result = own(request, "revise", add("n", "obs:2.1"), see=("obs:2.1",), feedback="no b")
     assert (set(rejected(result)), result.disclosed) == ({"add n", "access obs:2.1"}, ())
     assert say(request, add("n", "obs:1.1"), see=("obs:1.1",)).disclosed == ("obs:1.1",)
 

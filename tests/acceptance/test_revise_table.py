@@ -35,7 +35,9 @@ CELLS: Final = [
 ]
 
 
-def at_boundary(space: Space, *ids: str, kind: StateKind = StateKind.KNOWLEDGE, **options: bool) -> tuple[Task, Request]:
+def at_boundary(
+    space: Space, *ids: str, kind: StateKind = StateKind.KNOWLEDGE, **options: bool
+) -> tuple[Task, Request]:
     """A task whose first subgoal (obs:1.1) is finished, with states of the kind in view."""
     task = space.task("t", **options)
     request = task.request("one")

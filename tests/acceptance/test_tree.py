@@ -200,7 +200,8 @@ UNWIND range(1, $p.count) AS i
 CREATE (x:TraceNode:OnPath {key: $p.task + '-' + toString(i), space: t.space, task: t.key, number: i,
   name: toString(i) + ' look', depth: above.depth + i, from_step: t.next_step + i - 1, hash: 'x'})
 CREATE (s:Step {key: t.key + '/step:' + toString(t.next_step + i - 1), space: t.space,
-  task: t.key, number: t.next_step + i - 1, kind: 'observe', request: 1, node: x.key, visited: i, merged: false, p_b: x.key, p_t: t.p_t, boundary: t.boundary})
+  task: t.key, number: t.next_step + i - 1, kind: 'observe', request: 1, node: x.key,
+  visited: i, merged: false, p_b: x.key, p_t: t.p_t, boundary: t.boundary})
 WITH t, above, collect(x) AS nodes
 CALL (above, nodes) {
   UNWIND range(0, size(nodes) - 1) AS i
@@ -233,6 +234,16 @@ def test_a_chain_of_thousands_is_read_in_pages_and_folded(
     assert answer[0].strip() == f"… {count + 1 - 20:,} nodes more above; --depth shows them"
     everything = run({**env, "GRAPHMEM_SPACE": space.name}, "long", "--all", "--limit", "100000").stdout
     assert len(everything.splitlines()) == count + 2
+
+
+def test_a_task_without_a_root_is_said_to_be_damaged(env: dict[str, str | None], connection: Connection) -> None:
+    name = str(env["GRAPHMEM_SPACE"])
+    connection.run(
+        "tests/hollow", "CREATE (:Task {key: $p.space + '/hollow', space: $p.space, name: 'hollow'})", {"space": name}
+    )
+    answer = run(env, "hollow")
+    assert answer.exit_code == 1
+    assert "graphmem doctor" in answer.stderr
 
 
 def test_a_task_that_is_not_there_is_named(env: dict[str, str | None]) -> None:

@@ -48,9 +48,7 @@ def own(
     **arguments: Json,
 ) -> StepResult:
     """A step whose one call is the model's own `compress` or `revise`."""
-    output = StepOutput(
-        delta=delta, access=access(*see), tool_calls=(ToolCall(name=name, arguments=dict(arguments)),)
-    )
+    output = StepOutput(delta=delta, access=access(*see), tool_calls=(ToolCall(name=name, arguments=dict(arguments)),))
     return request.step(shown or request.status(), output, attempt=attempt)
 
 
