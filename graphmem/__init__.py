@@ -36,7 +36,7 @@ from graphmem.errors import (
     TaskError,
     TaskExistsError,
 )
-from graphmem.graph import Graph, Space, connect, initialize
+from graphmem.graph import Graph, Space, compare, connect, initialize
 from graphmem.state.values import (
     Access,
     ActiveState,
@@ -53,7 +53,7 @@ from graphmem.state.values import (
     ToolCall,
     ToolResult,
 )
-from graphmem.task import Origin, Past, Prompt, Request, Status, Task
+from graphmem.task import Comparison, Origin, Past, Prompt, Request, Status, Task
 from graphmem.trace import (
     Case,
     Grown,
@@ -75,6 +75,7 @@ __all__ = [
     "Access",
     "ActiveState",
     "Case",
+    "Comparison",
     "DatabaseMissingError",
     "Graph",
     "GraphmemError",
@@ -139,6 +140,7 @@ __all__ = [
     "Tried",
     "Verdict",
     "World",
+    "compare",
     "connect",
     "initialize",
 ]

@@ -12,7 +12,7 @@ from typing import Self
 from graphmem.errors import InvalidValueError, ServerUnreachableError
 from graphmem.llm.tokens import Tokenizer, WhenUsed
 from graphmem.store import Connection, Show, Trace, init, schema_version
-from graphmem.task import Context, Task
+from graphmem.task import Comparison, Context, Past, Task
 from graphmem.task.context import Redact
 from graphmem.vocabulary import Limits, check_name
 
@@ -88,6 +88,22 @@ class Space:
             isolate_states=isolate_states,
             irreversible=irreversible,
         )
+
+
+def compare(a: Task | Past, b: Task | Past) -> Comparison:
+    """Where two runs part and what differs: two forks, a fork and its origin, or two moments of one task.
+
+    A task is taken as of its last step, `task.at(n)` as of another.
+
+    Raises:
+        NotFoundError: there is no such task or step.
+        InvalidValueError: one of them is neither.
+    """
+    sides = [given.now() if isinstance(given, Task) else given for given in (a, b)]
+    for side in sides:
+        if not isinstance(side, Past):
+            raise InvalidValueError(f"compare takes tasks, or moments of them by task.at(step), not {side!r}")
+    return sides[0].compare(sides[1])
 
 
 def connect(

@@ -50,6 +50,7 @@ PARAMETERS: Final[Mapping[str, Callable[[str], Json]]] = {
     "space": str,
     "task": str,
     "id": str,
+    "key": str,
     "ids": _words,
     "lineages": _words,
     "request": _whole,

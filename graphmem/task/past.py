@@ -7,6 +7,7 @@ from typing import Any
 
 from graphmem.errors import NoOpenRequestError, NotFoundError
 from graphmem.state.values import ActiveState
+from graphmem.task.compare import Comparison, compared
 from graphmem.task.context import Context
 from graphmem.task.prompt import Prompt
 from graphmem.task.reading import folded, refolded, status_of
@@ -82,6 +83,10 @@ class Past:
         history = refolded(self._context, reading, request, fold_was)
         status = status_of(self._context, self._repository, reading, request, history)
         return Prompt(status=status, path=before.path() if row["joined"] else None, budget_tokens=row["path_tokens"])
+
+    def compare(self, other: "Past") -> Comparison:
+        """Where this and another moment, of this task or of one forked from it or beside it, part and differ."""
+        return compared(self._context.connection, self, other)
 
     def _reading(self, step: int, *, lines: int, heads: int) -> Reading:
         reading = self._repository.status_at(step, lines=lines, heads=max(heads, 1))

@@ -248,6 +248,17 @@ class Task:
         """
         return self._operations.origin()
 
+    def now(self) -> Past:
+        """The task as of its last step.
+
+        Raises:
+            NotFoundError: there is no such task.
+        """
+        cursor = self._repository.cursor()
+        if cursor is None:
+            raise self._tree.missing()
+        return self.at(cursor.steps)
+
     def at(self, step: int) -> Past:
         """The same reads as of a step of the ledger: `status()`, `path()`, `states()`, `prompt()`."""
         return Past(self._context, self._repository, self._tree, step)

@@ -119,7 +119,7 @@ def _safe(text: str) -> str:
 
 def _parsed(text: str) -> Ruling | None:
     """The verdict in a model's answer: one JSON object with `verdict` and `feedback`, whatever stands around it."""
-    said = next((said for said in reversed(list(islice(_objects(text), _OBJECTS))) if "verdict" in said), None)
+    said: object = next((said for said in reversed(list(islice(_objects(text), _OBJECTS))) if "verdict" in said), None)
     if said is None:
         found = re.search(r"\{.*\}", text, re.DOTALL)
         said = repair_json(found[0], return_objects=True) if found else None

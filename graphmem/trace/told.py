@@ -8,7 +8,7 @@ from typing import Any
 
 
 def told(steps: Iterable[Mapping[str, Any]]) -> tuple[str, str, str | None] | None:
-    """Text, verdict and note after these steps, in their order; None when none of them gave a text (a copy's is cached).
+    """Text, verdict and note after these steps, in their order; None when none gave a text (that of a copy is cached).
 
     A new text makes the verdict unchecked again; a verdict counts while the text that it judged is the present one.
     """

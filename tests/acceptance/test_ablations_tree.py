@@ -1,5 +1,7 @@
 """MAGE without one of its mechanisms (§4.4): what is off is refused, and what is left works on."""
 
+from typing import Any
+
 import pytest
 
 from graphmem import Case, InvalidValueError, MechanismOffError, NothingToReviseError, Ruling, Space, StateKind
@@ -10,7 +12,7 @@ from tests.acceptance.tree_speech import fails, grow, in_view, last_step, own, p
 pytestmark = pytest.mark.usefixtures("sound")
 
 
-# --- without Compress --------------------------------------------------------------------------------------------------
+# --- without Compress -------------------------------------------------------------------------------------------------
 
 
 def test_without_compress_r_grows_over_every_request(space: Space) -> None:
@@ -70,7 +72,7 @@ def test_without_compress_feedback_stays_as_nothing_compresses(space: Space) -> 
     assert task.path().hints.feedback == "no a"
 
 
-# --- without Maintain --------------------------------------------------------------------------------------------------
+# --- without Maintain -------------------------------------------------------------------------------------------------
 
 
 def test_without_maintain_no_judge_is_asked_and_summaries_stay_unchecked(space: Space, connection: Connection) -> None:
@@ -78,16 +80,19 @@ def test_without_maintain_no_judge_is_asked_and_summaries_stay_unchecked(space: 
     grow(task.request("one"), "a")
     summary = task.compress("a")
     before = last_step(connection, task)
-    asked: list[Case] = []
+
+    def judge(_case: Case) -> Ruling:
+        pytest.fail("a judge was asked")
+
     with pytest.raises(MechanismOffError, match="Maintain"):
-        task.maintain(summary, lambda case: (asked.append(case), Ruling(passed=True))[1])
-    assert (asked, last_step(connection, task)) == ([], before)
+        task.maintain(summary, judge)
+    assert last_step(connection, task) == before
     assert task.path().summaries[0].verdict == "unchecked"
     task.revise(summary, feedback="by the agent itself")
     assert task.path().hints.feedback == "by the agent itself"
 
 
-# --- without Revise ----------------------------------------------------------------------------------------------------
+# --- without Revise ---------------------------------------------------------------------------------------------------
 
 
 def test_without_revise_a_failed_verdict_is_a_note_on_the_path_and_nothing_goes_back(space: Space) -> None:
@@ -104,28 +109,27 @@ def test_without_revise_a_failed_verdict_is_a_note_on_the_path_and_nothing_goes_
     assert (in_view(request), subgoals(task.path())) == ({"j", "k"}, [(0, "a")])
 
 
-# --- a task keeps its mechanisms ---------------------------------------------------------------------------------------
+# --- a task keeps its mechanisms --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["compress", "maintain", "revise", "isolate_states"])
 def test_a_task_keeps_its_mechanisms_for_life_and_another_handle_takes_them(space: Space, name: str) -> None:
-    say(space.task("t", **{name: False}).request("one"), message="done")
+    off: dict[str, Any] = {name: False}
+    on: dict[str, Any] = {name: True}
+    say(space.task("t", **off).request("one"), message="done")
     assert name not in space.task("t").path().options
     with pytest.raises(InvalidValueError, match=f"{name}=False"):
-        space.task("t", **{name: True}).request("two")
+        space.task("t", **on).request("two")
     assert space.task("t").request("two").number == 2
-    assert name in _other(space).path().options
-
-
-def _other(space: Space):  # type: ignore[no-untyped-def]  # a task with all of them
-    task = space.task("other")
-    task.request("one")
-    return task
+    whole = space.task("other")
+    whole.request("one")
+    assert name in whole.path().options
 
 
 def test_every_mechanism_alone_runs_a_request_to_its_end(space: Space) -> None:
     for name in ("compress", "maintain", "revise"):
-        task = space.task(f"without-{name}", **{name: False})
+        off: dict[str, Any] = {name: False}
+        task = space.task(f"without-{name}", **off)
         request = task.request("one")
         grow(request, "a")
         if name != "compress":

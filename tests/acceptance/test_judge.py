@@ -24,15 +24,20 @@ def judged(space: Space) -> Task:
     return task
 
 
-def test_a_judge_is_shown_the_request_the_covered_trace_the_summary_and_the_preferences_in_view(space: Space) -> None:
-    task = judged(space)
-    cases: list[Case] = []
+def notes(cases: list[Case]) -> Callable[[Case], Ruling]:
+    """A judge that keeps what it was shown, and passes it."""
 
     def judge(case: Case) -> Ruling:
         cases.append(case)
         return Ruling(passed=True)
 
-    task.maintain(None, judge)
+    return judge
+
+
+def test_a_judge_is_shown_the_request_the_covered_trace_the_summary_and_the_preferences_in_view(space: Space) -> None:
+    task = judged(space)
+    cases: list[Case] = []
+    task.maintain(None, notes(cases))
     (case,) = cases
     assert case.instruction == "book a room under 100 USD"
     assert [[o.content for o in node.results] for node in case.trace] == [
@@ -54,7 +59,7 @@ def test_a_judge_sees_the_request_that_the_summary_covers_and_its_nodes_in_order
     grow(task.request("something else"), "later")
     cases: list[Case] = []
     for summary in task.path().summaries:
-        task.maintain(summary, lambda case: (cases.append(case), Ruling(passed=True))[1])
+        task.maintain(summary, notes(cases))
     assert [case.instruction for case in cases] == ["book a room under 100 USD"] * 2
     assert [node.number for node in cases[1].trace] == [2, 3, 4]
     assert cases[1].preferences == ()
@@ -120,7 +125,7 @@ def test_a_judge_that_gives_no_verdict_is_an_error_and_records_nothing(
 ) -> None:
     task = judged(space)
     before = (last_step(connection, task), task.path())
-    with pytest.raises(JudgeError, match="[Nn]o verdict was recorded"):
+    with pytest.raises(JudgeError, match=r"[Nn]o verdict was recorded"):
         task.maintain(None, judge())
     assert (last_step(connection, task), task.path()) == before
 

@@ -1,5 +1,7 @@
 """The model's own `compress` and `revise` in a step (DESIGN: one output, one step)."""
 
+from typing import Any
+
 import pytest
 
 from graphmem import (
@@ -18,12 +20,12 @@ from graphmem import (
 from graphmem.inspect import show
 from graphmem.inspect.values import RawResult
 from graphmem.store import Connection
-from graphmem.vocabulary import Json
 from tests.acceptance.speech import active_ids, add, rejected, related, remove, say, update
 from tests.acceptance.tree_speech import grow, in_view, last_step, own, subgoals, walked
 
 pytestmark = pytest.mark.usefixtures("sound")
 JUDGEMENT, ARTIFACT = StateKind.JUDGEMENT, StateKind.ARTIFACT
+OWN: dict[str, dict[str, Any]] = {"revise": {"feedback": "x"}, "compress": {"summary": "x"}}
 
 
 def behind(space: Space) -> tuple[Task, Request]:
@@ -43,7 +45,7 @@ def behind(space: Space) -> tuple[Task, Request]:
 @pytest.mark.parametrize("name", ["compress", "revise"])
 def test_such_a_call_stands_alone_in_its_output(space: Space, name: str) -> None:
     task, request = behind(space)
-    arguments: dict[str, Json] = {"summary": "x", "feedback": "x"}
+    arguments: dict[str, Any] = {"summary": "x", "feedback": "x"}
     calls = (ToolCall(name="look", arguments={}), ToolCall(name=name, arguments=arguments))
     result = request.step(request.status(), StepOutput(delta=(add("new"),), tool_calls=calls))
     assert "stands alone" in (result.refused or "")
@@ -69,7 +71,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("name", "arguments", "why"), FAULTS)
 def test_what_is_wrong_with_the_call_is_a_reason_and_the_delta_is_committed(
-    space: Space, name: str, arguments: dict[str, Json], why: str
+    space: Space, name: str, arguments: dict[str, Any], why: str
 ) -> None:
     task, request = behind(space)
     result = own(request, name, add("new"), **arguments)
@@ -331,7 +333,7 @@ def test_an_own_revise_against_an_old_status_is_stale_and_writes_nothing(space: 
     status = request.status()
     say(request, add("meanwhile"))
     before = last_step(connection, task)
-    for name, arguments in (("revise", {"feedback": "x"}), ("compress", {"summary": "x"})):
+    for name, arguments in OWN.items():
         with pytest.raises(StaleStatusError):
             own(request, name, add("n"), shown=status, **arguments)
     assert (last_step(connection, task), walked(task.path())) == (before, [2])
@@ -340,7 +342,7 @@ def test_an_own_revise_against_an_old_status_is_stale_and_writes_nothing(space: 
 def test_an_own_revise_while_calls_are_pending_is_refused(space: Space) -> None:
     task, request = behind(space)
     request.step(request.status(), StepOutput(tool_calls=(ToolCall(name="look", arguments={}),)))
-    for name, arguments in (("revise", {"feedback": "x"}), ("compress", {"summary": "x"})):
+    for name, arguments in OWN.items():
         with pytest.raises(PendingCallsError):
             own(request, name, add("n"), **arguments)
     assert walked(task.path()) == [2]

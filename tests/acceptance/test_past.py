@@ -1,6 +1,6 @@
 """Time travel: what `at(n)` says of every step of a long mixed run is what was said then, recorded as it happened."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -148,10 +148,10 @@ def mixed_run(recorder: Recorder) -> None:
 
 
 @pytest.fixture
-def recorded(space: Space, connection: Connection) -> Iterator[Recorder]:
+def recorded(space: Space, connection: Connection) -> Recorder:
     recorder = Recorder(space.task("t"), connection)
     mixed_run(recorder)
-    yield recorder
+    return recorder
 
 
 def test_at_n_says_of_every_step_what_path_and_status_said_then(recorded: Recorder) -> None:
@@ -189,7 +189,7 @@ def test_the_states_of_every_step_are_those_that_its_status_named(recorded: Reco
         assert ids == named, f"the states of step {n}"
 
 
-# --- apart -----------------------------------------------------------------------------------------------------------
+# --- apart ------------------------------------------------------------------------------------------------------------
 
 
 def test_at_tells_two_visits_of_one_node_apart(space: Space, connection: Connection) -> None:
@@ -260,7 +260,7 @@ def test_the_prompt_of_a_step_has_the_folded_index_that_was_shown(space: Space) 
         request = task.request(f"query {number}")
         say(request, *(add(f"s{number}-{i}", kind=JUDGEMENT) for i in range(3)), message=f"done {number}")
     request = task.request("query 6")
-    shown = {}
+    shown: dict[int, str] = {}
     for lines, tokens in ((4, 8_000), (200, 60), (0, 8_000), (200, 0)):
         status = request.status(index_lines=lines, index_tokens=tokens)
         assert status.history.folded
@@ -333,8 +333,10 @@ def test_looking_back_writes_nothing_and_a_step_that_is_not_there_is_named(
     for n in range(1, before[0] + 1):
         task.at(n).path(), task.at(n).status(), task.at(n).states(), task.prompt(at=n)
     assert (last_step(connection, task), request.status().version) == before
-    for read in (lambda p: p.path(), lambda p: p.status(), lambda p: p.states(), lambda p: p.prompt()):
+    past = task.at(before[0] + 1)
+    reads: tuple[Callable[[], object], ...] = (past.path, past.status, past.states, past.prompt)
+    for read in reads:
         with pytest.raises(NotFoundError, match=f"no step {before[0] + 1}; its last one is {before[0]}"):
-            read(task.at(before[0] + 1))
+            read()
     with pytest.raises(InvalidValueError):
         task.at(0)

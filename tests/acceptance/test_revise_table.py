@@ -4,7 +4,7 @@ Each cell: a state of the kind, a finished subgoal, the change behind it, and a 
 expected stands here as a table of its own, and not as what the code computes.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -35,9 +35,7 @@ CELLS: Final = [
 ]
 
 
-def at_boundary(
-    space: Space, *ids: str, kind: StateKind = StateKind.KNOWLEDGE, **options: bool
-) -> tuple[Task, Request]:
+def at_boundary(space: Space, *ids: str, kind: StateKind = StateKind.KNOWLEDGE, **options: Any) -> tuple[Task, Request]:
     """A task whose first subgoal (obs:1.1) is finished, with states of the kind in view."""
     task = space.task("t", **options)
     request = task.request("one")
@@ -136,7 +134,7 @@ def test_the_value_of_the_boundary_is_back_whole_with_its_refs(space: Space) -> 
     assert related(request.status(), "last") == set()
 
 
-# --- environment-side states in a restored world ---------------------------------------------------------------------
+# --- environment-side states in a restored world ----------------------------------------------------------------------
 
 ON_PATH, BEHIND = "obs:1.1", "obs:2.1"
 ENVIRONMENT: Final = (StateKind.KNOWLEDGE, StateKind.ATTRIBUTE, StateKind.ARTIFACT)
@@ -180,7 +178,7 @@ def test_an_update_that_gives_no_refs_rests_on_those_given_before(space: Space) 
     assert summary_of(request, "x") == "new"
 
 
-# --- clashes ---------------------------------------------------------------------------------------------------------
+# --- clashes ----------------------------------------------------------------------------------------------------------
 
 
 def replaced(space: Space, was: StateKind, becomes: StateKind, world: str) -> tuple[Request, Revised]:
@@ -212,7 +210,7 @@ def test_a_removed_artifact_stays_removed_and_is_no_clash_of_what_took_its_id(sp
     assert (summary_of(request, "x"), revised.clashes, revised.stays_removed) == ("new", (), ("x",))
 
 
-# --- MAGE alone, and one revise after another ------------------------------------------------------------------------
+# --- MAGE alone, and one revise after another -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("world", World)

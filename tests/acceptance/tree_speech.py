@@ -1,6 +1,7 @@
 """Short ways to walk the tree in tests: grow, judge, the model's own calls, and what is in view."""
 
 from collections.abc import Callable
+from typing import Any
 
 from graphmem import (
     Case,
@@ -45,7 +46,7 @@ def own(
     see: tuple[str, ...] = (),
     shown: Status | Prompt | None = None,
     attempt: str | None = None,
-    **arguments: Json,
+    **arguments: Any,
 ) -> StepResult:
     """A step whose one call is the model's own `compress` or `revise`."""
     output = StepOutput(delta=delta, access=access(*see), tool_calls=(ToolCall(name=name, arguments=dict(arguments)),))
