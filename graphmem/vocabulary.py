@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -100,6 +100,19 @@ def whole_number(what: str, number: int, *, least: int = 0, most: int = 2**63 - 
     if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:
         raise InvalidValueError(f"{what} must be a whole number from {least:,} to {most:,}, not {number!r}")
     return number
+
+
+def check_tools(what: str, tools: Collection[str]) -> frozenset[str]:
+    """The names of tools. One text is refused: its characters are not names.
+
+    Raises:
+        InvalidValueError: not a collection of texts.
+    """
+    if isinstance(tools, str | bytes) or not isinstance(tools, Collection):
+        raise InvalidValueError(f"{what} must be names of tools in a list, not {short_name(repr(tools))}")
+    for name in tools:
+        check_text(f"a name in {what}", name, max_bytes=1_000)
+    return frozenset(tools)
 
 
 def text_fault(text: str) -> str | None:

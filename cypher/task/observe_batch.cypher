@@ -34,6 +34,7 @@ CALL (t, rows, low, known, depth) {
     call_ids: row.call_ids, irreversible: row.irreversible, version: $p.version + 2 * row.i + 2, p_b: x.key, p_t: t.p_t, boundary: t.boundary,
     open: t.open, observed_step: n + 1, last_step: n, feedback_step: t.feedback_step, request_depth: t.request_depth,
     next_node: next + CASE WHEN fresh THEN 1 ELSE 0 END})
+  WITH t, row, x, n, fresh
   CALL (t, row, x, n, fresh) {
     UNWIND CASE WHEN fresh THEN range(1, size(row.results)) ELSE [] END AS i
     WITH t, x, n, i, 'obs:' + toString(x.number) + '.' + toString(i) AS id, row.results[i - 1] AS result

@@ -10,6 +10,7 @@ from graphmem.inspect.doctor import Check, examine
 from graphmem.inspect.named import named_queries, paste, run_named
 from graphmem.inspect.reads import command, log, requests, require_space, require_task, show, spaces, states, tasks
 from graphmem.inspect.reasons import why
+from graphmem.inspect.search import Hit, search
 from graphmem.inspect.tree import tree
 from graphmem.inspect.tree_page import write_tree_page
 from graphmem.inspect.tree_values import Tree, TreeNode, TreeRequest, Written
@@ -36,6 +37,7 @@ __all__ = [
     "Disclosure",
     "Evidence",
     "Finding",
+    "Hit",
     "LogLine",
     "Named",
     "RawResult",
@@ -64,6 +66,7 @@ __all__ = [
     "require_space",
     "require_task",
     "run_named",
+    "search",
     "show",
     "spaces",
     "states",

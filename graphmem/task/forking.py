@@ -69,6 +69,12 @@ class Forking:
 
         return self._connection.transact("task/fork", work)
 
+    def origin(self, step: int) -> Origin:
+        """Where a fork at that step would come from."""
+        p = {"space": self._space, "task": self._task, "at": step}
+        source = self._connection.read(query("task/fork_source"), p)[0]
+        return Origin(space=self._space, task=self._task, step=step, irreversible=ran_calls(source["calls"]))
+
     def _copies(self, name: str, path: Path, source: Row) -> tuple[str, list[dict[str, Any]], list[dict[str, Any]]]:
         """The key of the boundary's copy, the rows of C and those of R, each with its key in the fork."""
         root, key = root_keys(self._space, name)

@@ -108,9 +108,7 @@ class Loading:
             hash=content_hash(stored.tool_calls, texts),
         )
 
-    def _batch(
-        self, recorded: Sequence[_Recorded], at: str | None, authors: Row
-    ) -> tuple[list[Grown], str]:
+    def _batch(self, recorded: Sequence[_Recorded], at: str | None, authors: Row) -> tuple[list[Grown], str]:
         """Grow those that are not there yet, from the node `at` on where it is known."""
         cursor, done = self._done(recorded)
         rest = recorded[len(done) :]
@@ -131,7 +129,9 @@ class Loading:
 
     def _done(self, recorded: Sequence[_Recorded]) -> tuple[Row, list[Grown]]:
         """Where the task stands, and those of a batch that it has."""
-        found = self._repository.read(query("task/read_loaded"), {"attempts": [one.attempt for one in recorded]})
+        found = self._context.connection.read(
+            query("task/read_loaded"), {**self._names, "attempts": [one.attempt for one in recorded]}
+        )
         if not found:
             raise NotFoundError(f"{self._name}: there is no such task")
         cursor, done = found[0], found[0]["done"]
@@ -177,17 +177,10 @@ class Loading:
         }
 
     def _write(self, rows: Sequence[Row], cursor: Row, authors: Row) -> Row:
-        def check(row: Row) -> None:
-            fresh = sum(len(meant["results"]) for meant, node in zip(rows, row["nodes"], strict=False) if not node["merged"])
-            if row["verdict"] == "ok" and (row["stored"], row["linked"], len(row["nodes"])) != (fresh, len(rows), len(rows)):
-                raise StoreError(
-                    "loading refused: not every node would have been stored; nothing was written. Run `graphmem doctor`.",
-                    command="graphmem doctor",
-                )
-
-        return self._repository.write(
+        return self._context.connection.write(
             query("task/observe_batch"),
             {
+                **self._names,
                 **authors,
                 "op": operation_id(),
                 "request": self._request,
@@ -198,7 +191,7 @@ class Loading:
                 "rows": list(rows),
                 "hints": HINTS,
             },
-            check,
+            lambda row: _check_touched(row, rows),
         )
 
     def _attempt(self, *parts: str) -> str:
@@ -210,12 +203,27 @@ class Loading:
                 raise RequestClosedError(f"{self._name}: request {self._request} is not open any more")
             case "pending":
                 raise PendingCallsError(
-                    f"{self._name}: calls wait for their results. Give them to request.observe(status.pending, …) first."
+                    f"{self._name}: calls wait for their results; give them to request.observe(status.pending, …)."
                 )
 
     def _stale(self) -> StaleStatusError:
         return StaleStatusError(
             f"{self._name}: another writer moved the task on. Give the pairs again with the same attempt to go on."
+        )
+
+
+def _check_touched(row: Row, rows: Sequence[Row]) -> None:
+    """Compare what the statement touched with what it meant to touch."""
+    if row["verdict"] != "ok":
+        return
+    fresh = [meant for meant, node in zip(rows, row["nodes"], strict=False) if not node["merged"]]
+    meant = (sum(len(one["results"]) for one in fresh), len(rows), len(rows))
+    touched = (row["stored"], row["linked"], len(row["nodes"]))
+    if touched != meant:
+        raise StoreError(
+            f"loading refused: it meant to store, link and tell {meant} but touched {touched}; nothing was written. "
+            "Run `graphmem doctor`.",
+            command="graphmem doctor",
         )
 
 

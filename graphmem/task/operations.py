@@ -23,7 +23,7 @@ from graphmem.task.context import Context
 from graphmem.task.forking import Origin
 from graphmem.task.repository import Repository
 from graphmem.task.revising import Outcome, Revising, Row, Wanted
-from graphmem.task.tree import Tree
+from graphmem.task.tree import Judged, Tree
 from graphmem.trace import (
     Judge,
     Path,
@@ -64,7 +64,7 @@ class Operations:
         unseen: bool = False,
     ) -> Summary:
         """Cover R by a summary; `unseen` refuses to while the latest observation was not shown."""
-        key = self._attempt("compress", attempt)
+        key, author = self._attempt("compress", attempt), self._context.author(author)
         for _ in range(_TRIES):
             path = self._tree.path(self._context.tokenizer)
             if "compress" not in path.options:
@@ -78,7 +78,7 @@ class Operations:
             if dry_run and path.recent:
                 return made
             verdict, about, step = self._tree.compress(
-                path, attempt=key, author=self._context.author(author), key=made.key, text=written, unseen=unseen
+                path, attempt=key, author=author, key=made.key, text=written, unseen=unseen
             )
             if verdict in ("ok", "replay"):
                 return self._summary(about, step)
@@ -125,13 +125,7 @@ class Operations:
         self, summary: Summary | str | int | None, judge: Judge, *, attempt: str | None, author: str
     ) -> Verdict:
         """Ask the judge, record what it says."""
-        path = self._tree.path(self._context.tokenizer)
-        if "maintain" not in path.options:
-            raise self._off("Maintain")
-        key = self._target_key(summary, path) if "compress" in path.options or summary is not None else None
-        judged = self._tree.judged(key)
-        if judged is None:
-            raise NotFoundError(f"{self._name}: there is nothing to judge; task.path().summaries lists the summaries")
+        key, judged = self.judged(summary)
         said = ruling(judge, judged.case)
         feedback = self._context.text(
             check_text("the feedback", said.feedback, max_bytes=self._context.limits.text_bytes)
@@ -149,14 +143,27 @@ class Operations:
                 raise self._off("Maintain")
             case "abandoned":
                 raise self._abandoned()
+            case "missing":
+                raise NotFoundError(f"{self._name}: the summary that was judged is gone")
         return Verdict(
             passed=row["told"] == "passed",
             feedback=row["note"] or "",
-            summary=key,
+            summary=row["about"],
             step=row["number"],
             stands=row["stands"],
-            on_path=row["on_path"] if key is not None else True,
+            on_path=row["on_path"],
         )
+
+    def judged(self, summary: Summary | str | int | None) -> tuple[str | None, Judged]:
+        """What a judge is shown of a summary, and its key."""
+        path = self._tree.path(self._context.tokenizer)
+        if "maintain" not in path.options:
+            raise self._off("Maintain")
+        key = self._target_key(summary, path) if "compress" in path.options or summary is not None else None
+        judged = self._tree.judged(key)
+        if judged is None:
+            raise NotFoundError(f"{self._name}: there is nothing to judge; task.path().summaries lists the summaries")
+        return key, judged
 
     def _target_key(self, summary: Summary | str | int | None, path: Path) -> str:
         match summary:
@@ -195,8 +202,10 @@ class Operations:
                 key = target.key
             case str():
                 key = check_text("the key of a summary", target, max_bytes=1_000)
-            case int():
-                boundary = whole_number("the boundary of a summary", target)
+            case None:
+                pass
+            case _:
+                boundary = whole_number("target, where it is no summary and no key,", target)
         wanted = Wanted(
             attempt=self._attempt("revise", attempt),
             author=self._context.author(author),

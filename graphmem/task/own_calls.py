@@ -4,15 +4,17 @@ Pure. Such a call stands alone: it is one decision. What is wrong with it is a r
 delta that came with it.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from graphmem.state.values import StepOutput, ToolCall
 from graphmem.trace import World
-from graphmem.vocabulary import Json
+from graphmem.vocabulary import Json, short_name
 
 NAMES: Final = ("compress", "revise")
+_NUMBER: Final = re.compile("[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +62,10 @@ def _revise(call: ToolCall) -> OwnCall:
     if not isinstance(feedback, str) or not feedback.strip():
         return OwnCall(name=call.name, fault='it needs {"feedback": "<what went wrong and what to do instead>"}')
     target: Json = call.arguments.get("step")
-    boundary = int(target) if isinstance(target, str) and target.strip().isdecimal() else target
+    boundary = int(target) if isinstance(target, str) and _NUMBER.fullmatch(target.strip()) else target
     if boundary is not None and (not isinstance(boundary, int) or isinstance(boundary, bool) or boundary < 0):
-        return OwnCall(name=call.name, fault=f"step {target!r} is not the step of a completed subgoal")
+        return OwnCall(name=call.name, fault=f"step {short_name(repr(target))} is not the step of a completed subgoal")
     world = call.arguments.get("world", World.UNCHANGED)
     if world not in tuple(World):
-        return OwnCall(name=call.name, fault=f"world {world!r} is none of {', '.join(World)}")
+        return OwnCall(name=call.name, fault=f"world {short_name(repr(world))} is none of {', '.join(World)}")
     return OwnCall(name=call.name, text=feedback.strip(), boundary=boundary, world=World(str(world)))

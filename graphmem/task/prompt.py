@@ -11,6 +11,7 @@ from graphmem.state.render import agent_status, input_prompt, observation_text
 from graphmem.state.values import Value
 from graphmem.task.status import Status
 from graphmem.trace import Path
+from graphmem.vocabulary import whole_number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,10 @@ class Prompt(Value):
     status: Status
     path: Path | None = None
     budget_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.budget_tokens is not None:
+            whole_number("budget_tokens", self.budget_tokens)
 
     def text(self) -> str:
         """The input prompt of FlowState's B.3, with C, R and H of MAGE in its status."""

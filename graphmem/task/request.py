@@ -32,7 +32,7 @@ from graphmem.task.revising import Outcome, Revising, Wanted, refused_reason
 from graphmem.task.rows import replayed
 from graphmem.task.status import Status
 from graphmem.trace import Grown, attempt_key, content_hash, summary_key, trace_key, trace_name
-from graphmem.vocabulary import Json, check_text, json_text, whole_number
+from graphmem.vocabulary import Json, check_text, check_tools, json_text, whole_number
 
 
 class Request:
@@ -234,6 +234,7 @@ class Request:
         pending = calls.pending if isinstance(calls, StepResult) else calls
         if not isinstance(pending, PendingCalls) or not pending.calls:
             raise InvalidValueError("there are no calls to observe: give a StepResult with calls, or status.pending")
+        undoable = {self._context.text(n) for n in self._irreversible | check_tools("irreversible", irreversible)}
         ordered = _ordered(pending, results)
         limits = self._context.limits
         texts = [
@@ -255,7 +256,7 @@ class Request:
                 {"tool": call.name, "arguments": json_text(call.arguments), "content": text, "call_id": call.id}
                 for call, text in zip(pending.recorded, contents, strict=True)
             ],
-            irreversible=sorted({call.name for call in pending.recorded} & {*self._irreversible, *irreversible}),
+            irreversible=sorted({call.name for call in pending.recorded} & undoable),
         )
         if row["verdict"] not in ("ok", "replay") or row["hash"] != content:
             raise self._not_pending(row["verdict"], pending.step)

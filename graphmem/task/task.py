@@ -4,7 +4,7 @@ A handle reads nothing when it is made and holds nothing of the run. The four op
 for Grow, which is `request.observe`; so are time travel and forks.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from uuid import uuid4
 
 from graphmem.errors import (
@@ -17,14 +17,27 @@ from graphmem.errors import (
 )
 from graphmem.task.context import Context
 from graphmem.task.forking import Forking, Origin, fork_attempt
+from graphmem.task.loading import BATCH, Loading, Pair
 from graphmem.task.operations import Operations
 from graphmem.task.past import Past
 from graphmem.task.prompt import Prompt
 from graphmem.task.repository import Repository
 from graphmem.task.request import Request
 from graphmem.task.tree import Tree
-from graphmem.trace import Judge, Path, Revised, Summarizer, Summary, Verdict, World, attempt_key, root_keys
-from graphmem.vocabulary import check_name, check_text, whole_number
+from graphmem.trace import (
+    Case,
+    Grown,
+    Judge,
+    Path,
+    Revised,
+    Summarizer,
+    Summary,
+    Verdict,
+    World,
+    attempt_key,
+    root_keys,
+)
+from graphmem.vocabulary import check_name, check_text, check_tools, whole_number
 
 _READS = 20
 FALLBACK_TOKENS = 8_000
@@ -57,7 +70,7 @@ class Task:
     ) -> None:
         self.space = check_name("space", space)
         self.name = check_name("task", name)
-        self.irreversible = frozenset(irreversible)
+        self.irreversible = check_tools("irreversible", irreversible)
         self._context = context
         self._repository = Repository(context.connection, space, name)
         self._tree = Tree(context.connection, space, name)
@@ -70,6 +83,9 @@ class Task:
             "revise": revise,
             "isolate_states": isolate_states,
         }
+        for option, given in self._options.items():
+            if given is not None and not isinstance(given, bool):
+                raise InvalidValueError(f"{option} must be True, False or None, not {given!r}")
 
     def __repr__(self) -> str:
         return f"Task({self.space}/{self.name})"
@@ -129,6 +145,30 @@ class Task:
         if cursor.open is None:
             raise NoOpenRequestError(f"{self!r} has no open request; task.request(text) opens one")
         return self._handle(cursor.open, cursor.text or "", cursor.options)
+
+    def grow_many(
+        self, pairs: Iterable[Pair], *, attempt: str, author: str = "model", batch: int = BATCH
+    ) -> tuple[Grown, ...]:
+        """Grow for loading runs: each pair of calls with their results (None: unknown) becomes a step of the open
+        request and its observation, as `request.step` with `attempt=f"{attempt}/{i}"` and `observe` would write them.
+
+        A batch is one transaction. Repeating the call, also after an interruption, goes on where it ended. Calls named
+        `compress` or `revise` are taken as calls of tools.
+
+        Raises:
+            NoOpenRequestError: none is open.
+            InvalidValueError: a pair is without calls, or not of one result for each, or cannot be stored.
+            StaleStatusError: another writer moved the task on; repeating the call goes on from there.
+            PendingCallsError, NotPendingError, RequestClosedError, AbandonedAttemptError: as for `step` and `observe`.
+        """
+        check_text("attempt", attempt, max_bytes=1_000)
+        whole_number("batch", batch, least=1)
+        request = self.open_request()
+        fold = request.status().history.fold
+        loading = Loading(
+            self._context, self._repository, request=request.number, fold=fold, irreversible=self.irreversible
+        )
+        return loading.grow(pairs, attempt=attempt, author=author, results_author="tools", batch=batch)
 
     def path(self) -> Path:
         """S = (C, R, H) of MAGE: finished subgoals, recent actions, hints from earlier attempts.
@@ -191,6 +231,14 @@ class Task:
         """
         return self._operations.maintain(summary, judge, attempt=attempt, author=author)
 
+    def case(self, summary: Summary | str | int | None = None) -> Case:
+        """What `maintain` would show a judge of that summary; nothing is written.
+
+        Raises:
+            NotFoundError: there is no such summary, or nothing to be judged.
+        """
+        return self._operations.judged(summary)[1].case
+
     def revise(
         self,
         target: Summary | str | int | None = None,
@@ -237,8 +285,20 @@ class Task:
         forking = Forking(self._context.connection, self.space, self.name)
         verdict, _ = forking.fork(name, path, attempt=attempt, author=self._context.author(author))
         if verdict == "exists":
-            raise TaskExistsError(f"there is a task {name!r} in space {self.space!r}; give the fork another name")
+            raise self._taken(name)
         return Task(self._context, self.space, name, irreversible=self.irreversible)
+
+    def fork_origin(self, name: str, *, at: int | None = None) -> Origin:
+        """What a fork of that name would come from, with the irreversible calls after the step; nothing is written.
+
+        Raises:
+            TaskExistsError, NotFoundError, PendingCallsError: as `fork`.
+        """
+        check_name("task", name)
+        step, _ = self._operations.fork_point(at)
+        if Repository(self._context.connection, self.space, name).cursor() is not None:
+            raise self._taken(name)
+        return Forking(self._context.connection, self.space, self.name).origin(step)
 
     def origin(self) -> Origin | None:
         """Where this task was forked, and the irreversible calls there since; None when it is no fork.
@@ -280,6 +340,9 @@ class Task:
             if status.version == path.version:
                 return Prompt(status=status, path=path, budget_tokens=budget_tokens)
         raise StoreError(f"{self!r} is written to faster than it can be read; ask again")
+
+    def _taken(self, name: str) -> TaskExistsError:
+        return TaskExistsError(f"there is a task {name!r} in space {self.space!r}; give the fork another name")
 
     def _handle(self, number: int, text: str, options: Mapping[str, bool]) -> Request:
         return Request(

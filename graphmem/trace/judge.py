@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from itertools import islice
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from json_repair import repair_json
 
@@ -20,7 +20,7 @@ from graphmem.llm.chat import ChatModel, Message
 from graphmem.state.render import UNKNOWN_OUTCOME
 from graphmem.state.values import Observation
 from graphmem.trace.values import Case, Ruling, TraceNode
-from graphmem.vocabulary import json_text, short_name
+from graphmem.vocabulary import json_text, short_name, text_fault
 
 Judge: TypeAlias = Callable[[Case], Ruling] | ChatModel
 Summarizer: TypeAlias = Callable[[Sequence[TraceNode]], str] | ChatModel
@@ -40,12 +40,19 @@ def ruling(judge: Judge, case: Case) -> Ruling:
         said = _parsed(given) if isinstance(given, str) else given
     except Exception as error:
         raise JudgeError(f"the judge failed ({type(error).__name__}: {error}); no verdict was recorded") from error
-    if not isinstance(said, Ruling) or (not said.passed and not said.feedback.strip()):
+    if not _is_verdict(said):
         raise JudgeError(
             f"the judge answered {short_name(repr(given), characters=200)}; it must pass, or fail with feedback. "
             "No verdict was recorded."
         )
     return said
+
+
+def _is_verdict(said: object) -> TypeGuard[Ruling]:
+    """Whether it passes, or fails with feedback that can be stored."""
+    if not isinstance(said, Ruling) or not isinstance(said.passed, bool) or not isinstance(said.feedback, str):
+        return False
+    return text_fault(said.feedback) is None and (said.passed or bool(said.feedback.strip()))
 
 
 def judge_messages(case: Case) -> list[Message]:
@@ -72,8 +79,10 @@ def written_summary(summarizer: Summarizer | None, nodes: Sequence[TraceNode]) -
         trace = _safe("\n".join(map(_node_line, nodes)))
         messages = [Message("system", _prompt("summarize")), Message("user", f"<trace>\n{trace}\n</trace>")]
         text = summarizer.complete(messages).text
-    else:
+    elif callable(summarizer):
         text = summarizer(nodes)
+    else:
+        raise InvalidValueError(f"a summarizer is a callable or a ChatModel, not {short_name(repr(summarizer))}")
     if not isinstance(text, str) or not text.strip():
         raise InvalidValueError("the summarizer gave no text; nothing was compressed")
     return text.strip()

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from graphmem.errors import InvalidValueError
 from graphmem.llm.tokens import Tokenizer
 from graphmem.state.render import UNKNOWN_OUTCOME
 from graphmem.state.values import Observation, Value
 from graphmem.trace.values import Hints, Summary, TraceNode, Tried
-from graphmem.vocabulary import Json, json_text, short_name
+from graphmem.vocabulary import Json, json_text, short_name, whole_number
 
 _CUTS: Final = (4_000, 1_000, 250, 0)
 _MARK: Final = 32  # characters that it takes to say that some are left out
@@ -59,10 +58,9 @@ class Path(Value):
         told: frozenset[str] = frozenset(),
     ) -> tuple[str, str, str]:
         """The three blocks apart. Raw results in `shown` and summaries with a text in `told` are only named."""
-        if budget_tokens is not None and (not isinstance(budget_tokens, int) or budget_tokens < 0):
-            raise InvalidValueError("budget_tokens must be a whole number of at least 0, or None")
         if budget_tokens is None:
             return _Shape(self).parts(shown, told)
+        whole_number("budget_tokens", budget_tokens)
 
         def size(shape: _Shape) -> int:
             return self.tokenizer.count("\n\n".join(part for part in shape.parts(shown, told) if part))
