@@ -14,16 +14,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from neo4j import WRITE_ACCESS, Transaction
 
 import graphmem
 from graphmem import Access, Operation, Ref, Relation, StateKind, StepOutput, ToolCall, ToolResult, server
 from graphmem.graph import Graph
 from graphmem.llm.tokens import o200k
-from graphmem.store import Connection, Query, init
+from graphmem.store import Connection, Query, Run, init
 from graphmem.store.connection import Check, Row
+from graphmem.store.queries import literal
 from graphmem.task import Context
 
+T = TypeVar("T")
 OPERATIONS = ("status", "step", "disclosure", "observe")
 _LINES = 50
 
@@ -65,6 +69,26 @@ class Profiler(Connection):
     def write(self, query: Query, p: Mapping[str, Any], check: Check | None = None) -> Row:
         self._look(query, p)
         return super().write(query, p, check)
+
+    def transact(self, name: str, work: Callable[[Run], T]) -> T:
+        if self.seen is not None:
+            with self._session(WRITE_ACCESS) as session, session.begin_transaction() as tx:
+                work(partial(self._profiled, tx, self.seen))
+                tx.rollback()
+        return super().transact(name, work)
+
+    def _profiled(self, tx: Transaction, seen: Profiled, query: Query, p: Mapping[str, Any]) -> list[Row]:
+        result = tx.run(literal("CYPHER replan=skip PROFILE " + query.text), p=dict(p))
+        rows = [dict(record) for record in result]
+        seen.hits += hits(result.consume().profile or {})
+        seen.statements.append(query.name)
+        return rows
+
+
+def hits(plan: Mapping[str, Any]) -> int:
+    """The database hits of a plan that ran."""
+    own = plan.get("dbHits", 0) or plan.get("args", {}).get("DbHits", 0)
+    return int(own) + sum(hits(child) for child in plan.get("children", ()))
 
 
 def open_profiled(uri: str, user: str, password: str) -> tuple[Graph, Profiler]:

@@ -15,11 +15,12 @@ CALL (t, request) {
 UNWIND range(0, size($p.ids) - 1) AS place
 WITH t, request, disclosed, place, $p.ids[place] AS id
 OPTIONAL MATCH (s:State {live_key: t.key + '/state:' + id}) USING INDEX s:State(live_key)
-OPTIONAL MATCH (o:RawObservation {key: t.key + '/' + id}) USING INDEX o:RawObservation(key)
+OPTIONAL MATCH (o:RawObservation {key: coalesce([i IN range(0, size(coalesce(t.origins, [])) - 1) WHERE toIntegerOrNull(split(substring(id, 4), '.')[0]) < t.origin_nodes[i] | t.origins[i]][0], t.key) + '/' + id})
+  USING INDEX o:RawObservation(key)
 OPTIONAL MATCH (r:Request {key: t.key + '/' + id}) USING INDEX r:Request(key)
 CALL (t, o) {
   MATCH (o)<-[:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(g)
-  RETURN collect(CASE WHEN g:State AND g.task = t.key THEN g END) AS givers
+  RETURN collect(CASE WHEN g:State AND (g.task = t.key OR g.task IN t.origins) THEN g END) AS givers
 }
 CALL (t, request, disclosed, givers) {
   UNWIND givers AS g
@@ -50,7 +51,7 @@ OPTIONAL MATCH (first:State {key: x.lineage}) USING INDEX first:State(key)
 WITH t, request, disclosed, place, id, s, o, r, cited, states, x, own, coalesce(first, x) AS f
 CALL (t, f) {
   MATCH (f)<-[e:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(m)
-  RETURN collect(CASE WHEN m:State AND m.id <> f.id AND m.task = t.key THEN {type: type(e), node: m} END) AS ins
+  RETURN collect(CASE WHEN m:State AND m.id <> f.id AND (m.task = t.key OR m.task IN t.origins) THEN {type: type(e), node: m} END) AS ins
 }
 CALL (t, ins) {
   UNWIND ins AS e

@@ -1,6 +1,6 @@
 // Makes a task that goes on from a step of another: its cursor, headings, finished subgoals (C), recent nodes (R) and the boundary node.
 // mode: write
-// params: space, task, name, at, op, attempt, author, root, chain, recent, disclosed, rejected, refused, behind, note
+// params: space, task, name, at, op, attempt, author, root, chain, recent, disclosed, disclosed_steps, rejected, refused, behind, note
 // returns: verdict, number, task, copied
 // why: nothing large is copied: raw results hang below the copies as they hang below the originals, the nodes of C stay in the origin.
 // why: keys of the copies are made of the new task's own roots, so that what is grown there merges and is reused as in any task.
@@ -70,7 +70,7 @@ CALL (t, c, f, verdict, n) {
   SET f.p_t = $p.chain[-1].key, f.boundary = $p.root, f.p_b = CASE WHEN size($p.recent) > 0 THEN $p.recent[-1].key ELSE $p.root END
   CREATE (step:Step {key: f.key + '/step:' + toString(n), space: f.space, task: f.key, number: n, name: toString(n) + ' fork', kind: 'fork',
     author: $p.author, attempt: $p.attempt, request: c.request, top: f.p_t, note: $p.note, rejected: $p.rejected, refused: $p.refused,
-    disclosed: $p.disclosed, scope: CASE WHEN $p.disclosed IS NOT NULL THEN f.key + '#' + toString(c.open) END, of_step: c.number, result: $p.behind,
+    disclosed: $p.disclosed, disclosed_steps: $p.disclosed_steps, scope: CASE WHEN $p.disclosed IS NOT NULL THEN f.key + '#' + toString(c.open) END, of_step: c.number, result: $p.behind,
     node: CASE WHEN c.observed_step IS NOT NULL THEN f.p_b END})
   SET step += f {.version, .p_b, .p_t, .boundary, .open, .pending_step, .observed_step, .last_step, .feedback_step, .request_depth, .next_node}
   WITH t, c, f

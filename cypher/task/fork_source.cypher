@@ -2,16 +2,20 @@
 // mode: read
 // params: space, task, at
 // returns: finished, calls, chain, recent, disclosed, rejected, refused, feedback
-// why: a heading's finish is looked for in the ledger only where what it caches is of a later time.
+// why: a heading's finish is looked for in the ledger only where what it caches is of a later time, and from the next heading back: a
+// request that is followed by another is never open again, so the first message found is it.
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 MATCH (c:Step {key: t.key + '/step:' + toString($p.at)}) USING INDEX c:Step(key)
 CALL (t, c) {
   UNWIND range(1, c.request) AS number
   MATCH (r:Request {key: t.key + '/request:' + toString(number)}) USING INDEX r:Request(key)
-  CALL (t, r) {
-    WITH t, r WHERE coalesce(r.finished_step > $p.at, true)
+  OPTIONAL MATCH (after:Request {key: t.key + '/request:' + toString(number + 1)}) USING INDEX after:Request(key)
+  CALL (t, c, r, after) {
+    WITH t, r, CASE WHEN after.opened_step < $p.at THEN after.opened_step ELSE $p.at END AS until
+    WHERE coalesce(r.finished_step > $p.at, true) AND coalesce(r.number <> c.open, true)
+      AND coalesce(r.abandoned_step > $p.at, true) AND coalesce(r.cut_step > $p.at, true)
     MATCH (s:Step) USING INDEX s:Step(task, number)
-    WHERE s.task = t.key AND s.number >= r.opened_step AND s.number <= $p.at
+    WHERE s.task = t.key AND s.number >= r.opened_step AND s.number <= until
     WITH s WHERE s.request = r.number AND s.message IS NOT NULL AND s.kind <> 'open' AND coalesce(s.abandoned_step, $p.at + 1) > $p.at
     WITH s ORDER BY s.task DESC, s.number DESC LIMIT 1
     RETURN collect(s.number)[0] AS finish
@@ -52,9 +56,9 @@ CALL (t, c) {
     RETURN d
   }
   WITH d WHERE d.number <= $p.at AND coalesce(d.abandoned_step, $p.at + 1) > $p.at
-  WITH d ORDER BY d.number
-  UNWIND d.disclosed AS id
-  RETURN collect(DISTINCT id) AS disclosed
+  WITH d.disclosed AS ids, d.disclosed_steps AS steps, d.number AS number ORDER BY number
+  UNWIND range(0, coalesce(size(ids), 0) - 1) AS i
+  RETURN collect({id: ids[i], step: coalesce(steps[i], number)}) AS disclosed
 }
 OPTIONAL MATCH (l:Step {key: t.key + '/step:' + toString(c.last_step)}) USING INDEX l:Step(key)
 OPTIONAL MATCH (h:Step {key: t.key + '/step:' + toString(c.feedback_step)}) USING INDEX h:Step(key)

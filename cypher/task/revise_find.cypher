@@ -4,6 +4,7 @@
 // returns: verdict, number, version, p_b, open, reopened, target, restored, depth, back, tail, targets, origin, isolates, done
 // why: restored is the parent of the target (MAGE, Algorithm 1, line 53), or p_t when only the tail is popped.
 // why: `back` is the latest step at which it became or was confirmed as the top: one seek on an index ordered by number.
+// why: what lies below a summary that was copied into a fork was the top in no step of it.
 // why: with no request open the last one is reopened, so that a final answer that was rejected need not be asked for again.
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 SET t.lock = $p.op
@@ -18,11 +19,12 @@ CALL (t) {
 WITH t, k, chain, [s IN chain WHERE s.rank > 0 AND (s.key = $p.target OR s.boundary = $p.boundary)][0] AS target,
   $p.target IS NULL AND $p.boundary IS NULL AS popping
 WITH t, k, chain, target, popping, CASE WHEN popping THEN chain[-1] WHEN target IS NOT NULL THEN chain[target.rank - chain[0].rank - 1] END AS restored
-CALL (restored) {
+CALL (restored, target) {
+  WITH restored WHERE target.copied_step IS NULL
   MATCH (b:Step) USING INDEX b:Step(top, number) WHERE b.top = restored.key AND b.number > 0
   RETURN b ORDER BY b.top DESC, b.number DESC LIMIT 1
   UNION ALL
-  WITH restored WHERE restored IS NULL
+  WITH restored WHERE restored IS NULL OR target.copied_step IS NOT NULL
   RETURN null AS b
 }
 OPTIONAL MATCH (low:TraceNode {key: b.p_b}) USING INDEX low:TraceNode(key)

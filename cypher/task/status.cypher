@@ -26,8 +26,9 @@ CALL (lines) {
 }
 CALL (t) {
   MATCH (d:Step) USING INDEX d:Step(scope) WHERE d.scope = t.key + '#' + toString($p.request)
-  UNWIND d.disclosed AS id
-  RETURN collect({id: id, step: d.number}) AS disclosed
+  WITH d.disclosed AS ids, d.disclosed_steps AS steps, d.number AS number
+  UNWIND range(0, coalesce(size(ids), 0) - 1) AS i
+  RETURN collect({id: ids[i], step: coalesce(steps[i], number)}) AS disclosed
 }
 CALL (t, disclosed) {
   UNWIND [d IN disclosed WHERE d.id STARTS WITH 'request:'] AS d

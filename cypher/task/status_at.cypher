@@ -39,9 +39,9 @@ CALL (t, c) {
     RETURN d
   }
   WITH d WHERE d.number <= $p.at AND coalesce(d.abandoned_step, $p.at + 1) > $p.at
-  WITH d ORDER BY d.number
-  UNWIND d.disclosed AS id
-  RETURN collect({id: id, step: d.number}) AS disclosed
+  WITH d.disclosed AS ids, d.disclosed_steps AS steps, d.number AS number ORDER BY number
+  UNWIND range(0, coalesce(size(ids), 0) - 1) AS i
+  RETURN collect({id: ids[i], step: coalesce(steps[i], number)}) AS disclosed
 }
 CALL (t, disclosed) {
   UNWIND [d IN disclosed WHERE d.id STARTS WITH 'request:'] AS d

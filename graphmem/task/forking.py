@@ -45,6 +45,7 @@ class Forking:
             source = run(query("task/fork_source"), p)[0]
             origin = Origin(space=self._space, task=self._task, step=at, irreversible=ran_calls(source["calls"]))
             root, chain, recent = self._copies(name, path, source)
+            shown = {item["id"]: item["step"] for item in source["disclosed"]}
             made = run(
                 query("task/fork"),
                 {
@@ -56,7 +57,8 @@ class Forking:
                     "root": root,
                     "chain": chain,
                     "recent": recent,
-                    "disclosed": source["disclosed"] or None,
+                    "disclosed": list(shown) or None,
+                    "disclosed_steps": list(shown.values()) or None,
                     "rejected": source["rejected"],
                     "refused": source["refused"],
                     "behind": json_text(origin.to_dict()),

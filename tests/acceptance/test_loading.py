@@ -113,9 +113,10 @@ def test_a_load_refuses_what_single_grows_refuse(space: graphmem.Space) -> None:
     with pytest.raises(graphmem.NotFoundError):
         task.grow_many(pairs(1), attempt="load")
     request = task.request("load")
-    for wrong in ([([], [])], [(pairs(1)[0][0], [])]):
+    wrong: list[Pair] = [([], []), (pairs(1)[0][0], [])]
+    for pair in wrong:
         with pytest.raises(graphmem.InvalidValueError):
-            task.grow_many(wrong, attempt="load")
+            task.grow_many([pair], attempt="load")
     task.grow_many(pairs(2), attempt="load")
     with pytest.raises(graphmem.NotPendingError):
         task.grow_many(pairs(2, first=5), attempt="load")
