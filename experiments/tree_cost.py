@@ -40,22 +40,30 @@ def chain(count: int, name: str) -> Iterator[Pair]:
     return (([ToolCall(name="look", arguments={"in": name, "n": i})], [f"{name} result {i}"]) for i in range(count))
 
 
-def build(space: graphmem.Space, name: str, depth: int, *, branches: int = 1) -> graphmem.Task:
+def build(space: graphmem.Space, name: str, depth: int, *, branches: int = 1) -> tuple[graphmem.Task, float]:
     """A task whose path is so deep: half of it an earlier request, half of it in the open one, that many times.
 
-    All branches but the last one were judged wrong and gone back from.
+    All branches but the last one were judged wrong and gone back from. With it, the seconds that loading took.
     """
+    seconds = 0.0
+
+    def load(count: int, part: str) -> None:
+        nonlocal seconds
+        begun = time.perf_counter()
+        task.grow_many(chain(count, part), attempt=part)
+        seconds += time.perf_counter() - begun
+
     task = space.task(name, irreversible=("send",))
     request = task.request("the earlier one")
-    task.grow_many(chain(depth // 2, "earlier"), attempt="earlier")
+    load(depth // 2, "earlier")
     request.step(request.status(), StepOutput(message="done"))
     task.request("the open one")
     for branch in range(1, branches + 1):
-        task.grow_many(chain(depth - depth // 2, f"branch {branch}"), attempt=f"branch {branch}")
+        load(depth - depth // 2, f"branch {branch}")
         summary = task.compress(f"branch {branch}")
         if branch < branches:
             task.revise(summary, feedback="not that way")
-    return task
+    return task, seconds
 
 
 def tail(task: graphmem.Task) -> graphmem.Request:
@@ -68,7 +76,9 @@ def tail(task: graphmem.Task) -> graphmem.Request:
         new = _add(f"s{goal}", StateKind.KNOWLEDGE, (Relation.DERIVES, raw))
         request.step(request.status(), StepOutput(delta=(new,)))
         task.compress(f"goal {goal}")
-    request.step(request.status(), StepOutput(delta=(_add("plan", StateKind.JUDGEMENT), _add("ask", StateKind.PREFERENCE))))
+    request.step(
+        request.status(), StepOutput(delta=(_add("plan", StateKind.JUDGEMENT), _add("ask", StateKind.PREFERENCE)))
+    )
     request.step(request.status(), StepOutput(delta=(_add("other", StateKind.ATTRIBUTE),)))
     for failed in range(2):
         for i in range(2):
@@ -111,9 +121,7 @@ def measure(task: graphmem.Task, profiler: Profiler, name: str) -> dict[str, Cos
     return {operation: costs[operation] for operation in OPERATIONS}
 
 
-def run(
-    sizes: Sequence[int], *, nodes: int = 0, say: Callable[[str], None] = print
-) -> dict[str, Any]:
+def run(sizes: Sequence[int], *, nodes: int = 0, say: Callable[[str], None] = print) -> dict[str, Any]:
     """The whole experiment on a server of its own.
 
     `hits` are by the plans that were made on the empty database; `replanned` by plans made once everything is there.
@@ -130,10 +138,9 @@ def run(
                 cases.append((f"nodes-{nodes}", sizes[-1], 2 * nodes // sizes[-1] - 1))
             tasks: dict[str, graphmem.Task] = {}
             for name, depth, branches in cases:
-                begun = time.perf_counter()
-                tasks[name] = build(space, name, depth, branches=branches)
+                tasks[name], seconds = build(space, name, depth, branches=branches)
                 loaded = depth // 2 + branches * (depth - depth // 2)
-                figures["nodes_a_second"][name] = round(loaded / (time.perf_counter() - begun))
+                figures["nodes_a_second"][name] = round(loaded / seconds)
                 tail(tasks[name])
                 costs = measure(tasks[name], profiler, name)
                 figures["hits"][name] = {operation: cost.hits for operation, cost in costs.items()}
@@ -157,7 +164,7 @@ def table(figures: Mapping[str, Any]) -> str:
 
 
 def _measured(space: graphmem.Space, profiler: Profiler, name: str, depth: int) -> None:
-    task = build(space, name, depth)
+    task, _ = build(space, name, depth)
     tail(task)
     measure(task, profiler, name)
 

@@ -20,6 +20,7 @@ from graphmem_cli.doctor_command import doctor
 from graphmem_cli.operation_commands import commands as operation_commands
 from graphmem_cli.options import say, typed
 from graphmem_cli.read_commands import commands as read_commands
+from graphmem_cli.reason_commands import commands as reason_commands
 from graphmem_cli.server_commands import commands as server_commands
 from graphmem_cli.tree_command import tree
 from graphmem_cli.tree_commands import commands as tree_commands
@@ -120,5 +121,5 @@ def cli() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for _command in (*server_commands, doctor, *read_commands, *tree_commands, tree, *operation_commands):
+for _command in (*server_commands, doctor, *read_commands, *reason_commands, *tree_commands, tree, *operation_commands):
     cli.add_command(_command)

@@ -9,11 +9,8 @@ from typing import Any, Final
 
 import click
 
-from graphmem.errors import GraphmemError, NotFoundError
-from graphmem.graph import Graph
-from graphmem.inspect import command
 from graphmem.task import Task
-from graphmem.trace import Revised, Ruling, Summary
+from graphmem.trace import Path, Revised, Ruling, Summary
 from graphmem.vocabulary import json_text, short_name
 from graphmem_cli.options import (
     Command,
@@ -25,31 +22,26 @@ from graphmem_cli.options import (
     space_option,
 )
 from graphmem_cli.tables import page_width, visible, wrapped
+from graphmem_cli.tree_commands import advised
 
 _dry_run = click.option("--dry-run", is_flag=True, help="Say what would happen; write nothing.")
 _author: Final = "command line"
+_DIGITS: Final = 18
 
 
 def _options(function: Command) -> Command:
     return space_option(connection_options(json_option(function)))
 
 
-def _on(reach: Reach, space: str, task: str, work: Callable[[Graph, Task], Any]) -> Any:
+def _on(reach: Reach, space: str, task: str, work: Callable[[Task], Any], *, lists: str = "path") -> Any:
     """What is made of a task that must exist."""
-    with reach.graph() as graph:
-        try:
-            return work(graph, graph.space(space).task(task))
-        except NotFoundError as error:
-            error.command = error.command or command("tasks", space=space)
-            raise
-        except GraphmemError as error:
-            error.command = error.command or command("path", task, space=space)
-            raise
+    with reach.graph() as graph, advised(graph, space, task, lists=lists):
+        return work(graph.space(space).task(task))
 
 
 def _target(text: str | None) -> str | int | None:
     """A boundary where it is a number, else a key."""
-    return int(text) if text is not None and text.isdecimal() and len(text) < 18 else text
+    return int(text) if text is not None and text.isdecimal() and len(text) < _DIGITS else text
 
 
 def _say(lines: Iterator[str]) -> None:
@@ -69,7 +61,7 @@ def compress(reach: Reach, space: str, task: str, text: str | None, dry_run: boo
     Without TEXT a rule writes it: each call, and how its result begins.
     """
 
-    def work(_graph: Graph, on: Task) -> tuple[Summary, list[int]]:
+    def work(on: Task) -> tuple[Summary, list[int]]:
         covered = [node.number for node in on.path().recent]
         return on.compress(text, author=_author, dry_run=dry_run), covered
 
@@ -108,8 +100,10 @@ def maintain(
     """
     if not dry_run and passes == (feedback is not None):
         raise click.UsageError("give --pass, or --fail FEEDBACK")
+    if feedback is not None and not feedback.strip():
+        raise click.UsageError("--fail needs FEEDBACK: what is wrong and what to do instead")
 
-    def work(_graph: Graph, on: Task) -> Any:
+    def work(on: Task) -> Any:
         if dry_run:
             return on.case(_target(summary))
         return on.maintain(
@@ -118,7 +112,7 @@ def maintain(
 
     done = _on(reach, space, task, work)
     if as_json:
-        print_json(done.to_dict())
+        print_json(done.to_dict() | {"dry_run": dry_run})
         return
     if dry_run:
         _say(_case_lines(done))
@@ -135,7 +129,7 @@ def _case_lines(case: Any) -> Iterator[str]:
             result = short_name(seen.content or "", characters=200)
             yield f"{node.number}: {seen.tool} {json_text(seen.arguments)} -> {result}"
     if case.summary is not None:
-        yield f"summary: {case.summary.text}"
+        yield f"summary {case.summary.boundary} [{case.summary.verdict}]: {case.summary.text}"
 
 
 @click.command()
@@ -167,25 +161,39 @@ def revise(
     compression is left.
     """
 
-    def work(_graph: Graph, on: Task) -> Revised:
-        return on.revise(
+    def work(on: Task) -> tuple[Revised, dict[str, list[int]]]:
+        before = on.path()
+        done = on.revise(
             _target(target),
-            feedback=feedback or ("dry run" if dry_run and target is None else None),
+            feedback=feedback or ("dry run" if dry_run else None),
             world=world,
             author=_author,
             dry_run=dry_run,
         )
+        return done, _off_path(before, on.at(done.boundary_step).path())
 
-    done = _on(reach, space, task, work)
+    done, off_path = _on(reach, space, task, work)
     if as_json:
-        print_json(done.to_dict() | {"dry_run": dry_run})
+        print_json(done.to_dict() | {"off_path": off_path, "dry_run": dry_run})
     else:
-        _say(_revised_lines(done, dry_run=dry_run))
+        _say(_revised_lines(done, off_path, dry_run=dry_run))
 
 
-def _revised_lines(done: Revised, *, dry_run: bool) -> Iterator[str]:
+def _off_path(before: Path, after: Path) -> dict[str, list[int]]:
+    """Where the summaries start, and the numbers of the nodes, that are on the first path alone."""
+    kept = {summary.key for summary in after.summaries} | {node.key for node in after.recent}
+    return {
+        "summaries": [summary.boundary for summary in before.summaries if summary.key not in kept],
+        "nodes": [node.number for node in before.recent if node.key not in kept],
+    }
+
+
+def _revised_lines(done: Revised, off_path: dict[str, list[int]], *, dry_run: bool) -> Iterator[str]:
     went = "would go" if dry_run else f"step {done.step} went"
     yield f"{went} back to step {done.boundary_step}; request {done.request} goes on"
+    for what, numbers in (("finished subgoals", off_path["summaries"]), ("recent actions", off_path["nodes"])):
+        if numbers:
+            yield f"  off the path: {what} {', '.join(map(str, numbers))}"
     for what, ids in (
         ("leaves the view", done.left),
         ("has its value of then again", done.returned),
@@ -211,7 +219,7 @@ def _revised_lines(done: Revised, *, dry_run: bool) -> Iterator[str]:
 def fork(reach: Reach, space: str, task: str, name: str, at: int | None, dry_run: bool, as_json: bool) -> None:
     """Make the task NAME, which goes on from a step of TASK as if nothing had come after it."""
 
-    def work(_graph: Graph, on: Task) -> dict[str, Any]:
+    def work(on: Task) -> dict[str, Any]:
         moment = on.now() if at is None else on.at(at)
         path, states = moment.path(), moment.states()
         plain: dict[str, Any] = {
@@ -227,7 +235,7 @@ def fork(reach: Reach, space: str, task: str, name: str, at: int | None, dry_run
         )
         return plain | {"irreversible": [] if origin is None else [call.to_dict() for call in origin.irreversible]}
 
-    done = _on(reach, space, task, work)
+    done = _on(reach, space, task, work, lists="log")
     if as_json:
         print_json(done)
         return

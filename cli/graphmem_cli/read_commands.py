@@ -1,4 +1,4 @@
-"""Commands that look: tasks, requests, status, states, show, disclose, log, why, cypher.
+"""Commands that look: tasks, requests, status, states, show, disclose, log, cypher.
 
 Each calls one function of `graphmem.inspect` (status: of the task itself, as an agent would) and prints the answer.
 """
@@ -25,17 +25,14 @@ from graphmem_cli.options import (
     print_table,
     say,
     space_option,
-    typed,
 )
 from graphmem_cli.sheets import (
     change_words,
     disclosure_lines,
-    first_evidence,
     query_lines,
     record_lines,
     result_words,
     show_lines,
-    why_lines,
 )
 from graphmem_cli.tables import page_width, table, terminal_width, visible, width
 
@@ -118,7 +115,7 @@ def _request_cells(line: inspect.RequestLine) -> Sequence[object]:
     return (
         line.number,
         line.standing,
-        f"{line.opened_step}-{line.finished_step or line.abandoned_step or ''}",
+        f"{line.opened_step}-{line.finished_step or line.abandoned_step or line.cut_step or ''}",
         line.text,
     )
 
@@ -220,7 +217,7 @@ def log(
     """The ledger, one line a step, oldest first.
 
     NODE is the trace node that an observation grew (= for one that was there). CHANGES: +added ~updated -removed
-    states, >disclosed ids, !number of parts that were rejected.
+    states, >disclosed ids, !number of parts that were rejected. LEFT is the revise that left the step behind.
     """
     with _open(reach) as graph:
         found = inspect.log(graph.connection, space, task, request=request, first=first, last=last, limit=limit + 1)
@@ -228,7 +225,7 @@ def log(
     _answer(
         rows,
         as_json,
-        ("STEP", "REQUEST", "KIND", "NODE", "CHANGES", "CALLS OR TEXT"),
+        ("STEP", "REQUEST", "KIND", "LEFT", "NODE", "CHANGES", "CALLS OR TEXT"),
         _log_cells,
         "no step in that range",
     )
@@ -236,32 +233,7 @@ def log(
 
 def _log_cells(line: inspect.LogLine) -> Sequence[object]:
     node = None if line.node is None else f"{'=' if line.merged else ''}{line.node}"
-    return line.number, line.request, line.kind, node, change_words(line), result_words(line)
-
-
-@click.command()
-@_task
-@click.argument("id")
-@click.option(
-    "--depth", type=click.IntRange(min=1, max=100), default=12, show_default=True, help="At most so many levels."
-)
-@_read
-def why(reach: Reach, space: str, task: str, id: str, depth: int, as_json: bool) -> None:
-    """What a state rests on, down to the raw results.
-
-    Below a state stands what it derives from, follows, supersedes or supports; `<supports` marks a state that declared
-    that it supports the one above. [knowledge, r6 s50]: of request 6, as step 50 left it. Of a raw result the lines are
-    shown that share words with the state above it.
-    """
-    with _open(reach) as graph:
-        found = inspect.why(graph.connection, space, task, id, depth=depth)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        _echo(why_lines(found, columns=page_width()))
-        raw = first_evidence(found)
-        if raw is not None:
-            click.echo(f"\nA raw result in full: {typed(inspect.command('show', task, raw, space=space))}")
+    return line.number, line.request, line.kind, line.abandoned_step, node, change_words(line), result_words(line)
 
 
 @click.command()
@@ -329,4 +301,4 @@ def _echo(lines: Iterator[str]) -> None:
         click.echo(line)
 
 
-commands: Final[tuple[click.Command, ...]] = (tasks, requests, status, states, show, disclose, log, why, cypher)
+commands: Final[tuple[click.Command, ...]] = (tasks, requests, status, states, show, disclose, log, cypher)

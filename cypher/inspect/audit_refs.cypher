@@ -8,7 +8,7 @@ CALL () {
   WHERE $p.space IS NULL OR g.space = $p.space
   WITH g, m, type(r) AS relation, coalesce(type(r) = 'SUPERSEDES' AND m:State AND m.id = g.id, false) AS own, coalesce(type(r) = 'DERIVES' AND m:State AND m.id = g.id AND g.copied_step IS NOT NULL, false) AS copy
   OPTIONAL MATCH (t:Task {key: g.task})
-  WITH g, m, relation, own, copy, m.task IN coalesce(t.origins, []) AS inherited
+  WITH g, m, relation, own, copy, m.task IN [] + coalesce(t.origins, []) AS inherited
   WITH g, m, relation, [
     CASE WHEN own AND coalesce(m.lineage <> g.lineage OR m.from_step >= g.from_step, true) THEN 'leads to no earlier version of its lineage' END,
     CASE WHEN NOT (m:State OR m:RawObservation OR m:Entry) THEN 'leads to neither a state, a raw result nor a memory' END,

@@ -17,7 +17,7 @@ OPTIONAL MATCH (b:Step {key: v.task + '/step:' + toStringOrNull(v.from_step)})
 OPTIONAL MATCH (e:Step {key: v.task + '/step:' + toStringOrNull(v.to_step)})
 WITH v, [
   CASE WHEN f IS NULL THEN 'its lineage has no first version' END,
-  CASE WHEN (f.task <> v.task AND NOT f.task IN coalesce(t.origins, [])) OR f.id <> v.id OR f.born <> v.born OR f.position <> v.position OR f.request <> v.request
+  CASE WHEN (f.task <> v.task AND NOT f.task IN [] + coalesce(t.origins, [])) OR f.id <> v.id OR f.born <> v.born OR f.position <> v.position OR f.request <> v.request
       OR [l IN labels(f) WHERE l <> 'Live'] <> [l IN labels(v) WHERE l <> 'Live']
     THEN 'it differs from its first version in task, id, birth, position, request or kind' END,
   CASE WHEN next IS NOT NULL AND coalesce(v.to_step > next.from_step, true) THEN 'it is in view when its next version begins: they overlap' END,

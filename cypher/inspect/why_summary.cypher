@@ -55,7 +55,7 @@ CALL (first) {
   MATCH (first)-[:COVERS]->(x)
   CALL (x) {
     MATCH (x)<-[:CHILD_OF]-(o)
-    WITH CASE WHEN o:RawObservation THEN o {.id, .tool, .arguments} END AS o, o.position AS place ORDER BY place
+    WITH CASE WHEN o:RawObservation THEN o {.id, .key, .tool, .arguments} END AS o, o.position AS place ORDER BY place
     RETURN collect(o) AS results
   }
   WITH x, results ORDER BY x.depth

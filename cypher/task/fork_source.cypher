@@ -1,10 +1,13 @@
 // What a fork at a step takes over that is not in the path or the status: headings as they ended, raw calls that ran since, the boundary's chain.
-// mode: read
-// params: space, task, at
+// mode: write
+// params: space, task, op, at
 // returns: finished, calls, chain, recent, disclosed, rejected, refused, feedback
+// why: the origin is locked, so that what a revise there is moving is told as it was, and two forks do not wait for each other's raw results.
 // why: a heading's finish is looked for in the ledger only where what it caches is of a later time, and from the next heading back: a
 // request that is followed by another is never open again, so the first message found is it.
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
+SET t.lock = $p.op // lock
+WITH t
 MATCH (c:Step {key: t.key + '/step:' + toString($p.at)}) USING INDEX c:Step(key)
 CALL (t, c) {
   UNWIND range(1, c.request) AS number

@@ -1,13 +1,13 @@
 // S of MAGE (3.2): the summaries to p_t (C), the trace nodes since the last compression (R), and what was tried from here (H).
 // mode: read
 // params: space, task, hints
-// returns: version, open, p_b, p_t, boundary, depth, summaries, recent, nodes, more_nodes, siblings, more_siblings, feedback, options, observed
+// returns: version, open, p_b, p_t, boundary, depth, summaries, recent, nodes, more_nodes, siblings, more_siblings, whole, feedback, options, observed
 // why: C is walked up from `p_t` (one hop a summary), R is the range of the path below the boundary: nothing is walked from the root.
-// why: READ mode: the reader holds the answer against its own structure (depths and ranks without a gap) and reads again when it is torn.
+// why: READ mode: the reader holds the answer against its own structure (depths and ranks without a gap, nothing named that was not found) and reads again when it is torn.
 // why: what abandoned steps wrote at a node is a seek on an index that holds abandoned steps only.
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 CALL (t) {
-  MATCH (low:TraceNode {key: t.boundary}) USING INDEX low:TraceNode(key)
+  OPTIONAL MATCH (low:TraceNode {key: t.boundary}) USING INDEX low:TraceNode(key)
   RETURN low.depth AS depth, low.number AS boundary
 }
 CALL (t) {
@@ -32,7 +32,7 @@ CALL (t, depth) {
   RETURN collect(n {.key, .number, .depth, .from_step, results: results, wrote: wrote}) AS recent
 }
 CALL (t) {
-  MATCH (b:TraceNode {key: t.p_b}) USING INDEX b:TraceNode(key)
+  OPTIONAL MATCH (b:TraceNode {key: t.p_b}) USING INDEX b:TraceNode(key)
   CALL (b) {
     MATCH (b)<-[:CHILD_OF]-(k)
     WITH CASE WHEN k:TraceNode THEN k END AS k ORDER BY k.number DESC
@@ -57,7 +57,7 @@ CALL (t) {
     }
     RETURN collect(k {.key, .number, .depth, .from_step, results: results, covers: covers, wrote: wrote}) AS nodes
   }
-  RETURN nodes, size(kids[$p.hints..]) AS more_nodes
+  RETURN b.key AS found, nodes, size(kids[$p.hints..]) AS more_nodes
 }
 CALL (t) {
   MATCH (top:SummaryNode {key: t.p_t}) USING INDEX top:SummaryNode(key)
@@ -69,4 +69,5 @@ CALL (t) {
 OPTIONAL MATCH (f:Step {key: t.key + '/step:' + toString(t.feedback_step)}) USING INDEX f:Step(key)
 OPTIONAL MATCH (seen:Step {key: t.key + '/step:' + toString(t.observed_step)}) USING INDEX seen:Step(key)
 RETURN t.version AS version, t.open AS open, t.p_b AS p_b, t.p_t AS p_t, boundary, depth, summaries, recent, nodes, more_nodes, siblings, more_siblings,
+  found = t.p_b AND depth IS NOT NULL AND coalesce(f.number, 0) = coalesce(t.feedback_step, 0) AND coalesce(seen.number, 0) = coalesce(t.observed_step, 0) AS whole,
   f.note AS feedback, t {.psa, .isu, .compress, .maintain, .revise, .isolate_states} AS options, seen.node AS observed

@@ -1,14 +1,31 @@
-"""Looking at the graph: tasks, states, the ledger, why; named read-only queries; the audit; Neo4j Browser.
+"""Looking at the graph: tasks, states, the ledger; why, impact, blame; named queries; the audit; Neo4j Browser.
 
 Whatever the command line shows is a function here, over a connection (`graph.connection`), and answers with frozen
 values. Nothing is written, and a task is looked at without being locked.
 """
 
 from graphmem.inspect.audits import audit, audit_names
+from graphmem.inspect.blame import blame
 from graphmem.inspect.disclosure import disclose
 from graphmem.inspect.doctor import Check, examine
+from graphmem.inspect.impact import impact
 from graphmem.inspect.named import named_queries, paste, run_named
 from graphmem.inspect.reads import command, log, requests, require_space, require_task, show, spaces, states, tasks
+from graphmem.inspect.reason_values import (
+    Affected,
+    AffectedRequest,
+    Blame,
+    BlamedPart,
+    CoveredNode,
+    Impact,
+    RawReason,
+    Reason,
+    ResultName,
+    StepReason,
+    SummaryReason,
+    Told,
+    WroteState,
+)
 from graphmem.inspect.reasons import why
 from graphmem.inspect.search import Hit, search
 from graphmem.inspect.tree import tree
@@ -28,37 +45,56 @@ from graphmem.inspect.values import (
     ShownVersion,
     SpaceLine,
     StateLine,
+    Subgoal,
     Table,
     TaskLine,
+    WrittenBy,
 )
 
 __all__ = [
+    "Affected",
+    "AffectedRequest",
+    "Blame",
+    "BlamedPart",
     "Check",
+    "CoveredNode",
     "Disclosure",
     "Evidence",
     "Finding",
     "Hit",
+    "Impact",
     "LogLine",
     "Named",
+    "RawReason",
     "RawResult",
     "Reader",
+    "Reason",
     "Reasoned",
     "RequestLine",
+    "ResultName",
     "ShownRef",
     "ShownVersion",
     "SpaceLine",
     "StateLine",
+    "StepReason",
+    "Subgoal",
+    "SummaryReason",
     "Table",
     "TaskLine",
+    "Told",
     "Tree",
     "TreeNode",
     "TreeRequest",
     "Written",
+    "WrittenBy",
+    "WroteState",
     "audit",
     "audit_names",
+    "blame",
     "command",
     "disclose",
     "examine",
+    "impact",
     "log",
     "named_queries",
     "paste",

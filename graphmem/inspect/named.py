@@ -34,6 +34,12 @@ def _limit(text: str) -> int:
     return limit
 
 
+def _truth(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise InvalidValueError(f"{text!r} is neither true nor false")
+    return text == "true"
+
+
 def _words(text: str) -> list[str]:
     if not text.lstrip().startswith("["):
         return [part.strip() for part in text.split(",") if part.strip()]
@@ -46,6 +52,10 @@ def _words(text: str) -> list[str]:
     return list(words)
 
 
+def _numbers(text: str) -> list[int]:
+    return [_whole(part) for part in text.strip("[] ").split(",") if part.strip()]
+
+
 PARAMETERS: Final[Mapping[str, Callable[[str], Json]]] = {
     "space": str,
     "task": str,
@@ -53,11 +63,16 @@ PARAMETERS: Final[Mapping[str, Callable[[str], Json]]] = {
     "key": str,
     "ids": _words,
     "lineages": _words,
+    "targets": _words,
+    "numbers": _numbers,
+    "step": _whole,
+    "other": str,
     "request": _whole,
     "first": _whole,
     "last": _whole,
     "limit": _limit,
     "characters": _whole,
+    "all": _truth,
 }
 """How the text of each parameter is read."""
 

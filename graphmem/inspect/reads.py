@@ -194,5 +194,8 @@ def _log_line(row: Row) -> LogLine:
     calls = tuple(ToolCall(**call) for call in json.loads(row["calls"] or "[]"))
     rejected = tuple(Reason(**reason) for reason in json.loads(row["rejected"] or "[]"))
     answered = tuple(call["name"] for call in json.loads(row["answered"] or "[]"))
+    revised = json.loads(row["result"] or "{}")
+    lists |= {name: tuple(revised.get(name, ())) for name in ("left", "returned")}
+    plain = {name: value for name, value in row.items() if name != "result"}
     merged = bool(row["merged"])
-    return LogLine(**{**row, **lists, "calls": calls, "rejected": rejected, "merged": merged, "answered": answered})
+    return LogLine(**{**plain, **lists, "calls": calls, "rejected": rejected, "merged": merged, "answered": answered})

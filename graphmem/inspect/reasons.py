@@ -1,10 +1,11 @@
-"""Why: from a state down to the raw results that it rests on.
+"""Why: from a state down to the raw results that it rests on, each with the step that wrote it.
 
 A ref points at the first version of a lineage and counts for its present one, and hangs on the version in which it was
 given. So the way down is walked level by level, one statement each, over the lineages that the level above named; a
 lineage is asked for once, which makes cycles and shared evidence harmless. What supports a state stands on the other
 end of its arrow (B.3: from the declaring state to its target) and is followed against it.
-Invariant: at most `depth` statements, and at most `MOST` states in the answer.
+A raw result, a summary or a step is answered for by `causes`. Invariant: at most `depth` statements and one for the
+steps, and at most `MOST` states in the answer.
 """
 
 import json
@@ -13,8 +14,11 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from graphmem.errors import InvalidValueError, NotFoundError
+from graphmem.inspect.causes import raw_reason, step_reason, summary_reason
 from graphmem.inspect.reads import command, legible, no_such_id, require_task, task_params
-from graphmem.inspect.values import Evidence, Reader, Reasoned
+from graphmem.inspect.reason_values import Reason, StepReason
+from graphmem.inspect.values import Evidence, Reader, Reasoned, WrittenBy
+from graphmem.inspect.written import written_by
 from graphmem.store import query
 from graphmem.vocabulary import Relation, StateKind
 
@@ -31,26 +35,56 @@ class _Edge(NamedTuple):
     incoming: bool
 
 
-def why(reader: Reader, space: str, task: str, id: str, *, depth: int = 12) -> Reasoned:
-    """A state with its refs, what supports it, and all that they rest on, down to raw results, at most `depth` levels.
+def why(reader: Reader, space: str, task: str, id: str, *, depth: int = 12) -> Reason:
+    """What a state, a raw result, a summary or a step rests on.
 
-    The state in view under that id, else the last one that was.
+    A state (the one in view under that id, else the last one that was): its refs, what supports it, and all that they
+    rest on, down to raw results, at most `depth` levels, each with the step that wrote it, the subgoal that covers it,
+    and the revise that left it. `obs:ℓ.i`: its node and the step that called the tool. `summary:ℓ` or a summary's key:
+    what it covers and what was said of it. `step:n`: what it did.
 
     Raises:
-        NotFoundError: there is no such task, or no such state in it.
+        NotFoundError: there is no such task, or nothing of that id in it.
         InvalidValueError: `depth` is not 1 to 100.
     """
+    check_depth(depth)
+    rows = reader.read(query("inspect/why"), task_params(space, task, id=id, lineages=None))
+    if rows:
+        return _state_reason(reader, space, task, id, rows, depth)
+    require_task(reader, space, task)
+    prefix, _, number = id.partition(":")
+    if prefix == "obs":
+        return raw_reason(reader, space, task, id)
+    if prefix == "step" and number.isascii() and number.isdecimal():
+        return step_of(reader, space, task, id)
+    found = summary_reason(reader, space, task, id)
+    if found is None:
+        raise no_such_id(space, task, id)
+    return found
+
+
+def step_of(reader: Reader, space: str, task: str, id: str) -> StepReason:
+    """The step `step:n`.
+
+    Raises:
+        NotFoundError: there is none of that number.
+    """
+    found = step_reason(reader, space, task, int(id.removeprefix("step:")[:18]))
+    if found is None:
+        raise NotFoundError(
+            f"{task} has no step {id.removeprefix('step:')}; those that there are are in the log.",
+            command=command("log", task, space=space),
+        )
+    return found
+
+
+def check_depth(depth: int) -> None:
+    """Raises: InvalidValueError, when the number of levels is not 1 to 100."""
     if not 1 <= depth <= DEEPEST:
         raise InvalidValueError(f"depth is {depth}; give 1 to {DEEPEST} levels")
-    rows = reader.read(query("inspect/why"), task_params(space, task, id=id, lineages=None))
-    if not rows:
-        require_task(reader, space, task)
-        if id.startswith("obs:"):
-            raise NotFoundError(
-                f"{id!r} is a raw result, which rests on nothing else; `show` has it verbatim.",
-                command=command("show", task, id, space=space),
-            )
-        raise no_such_id(space, task, id)
+
+
+def _state_reason(reader: Reader, space: str, task: str, id: str, rows: list[dict[str, Any]], depth: int) -> Reasoned:
     known = {row["lineage"]: row for row in rows}
     top, asked = rows[0]["lineage"], _named(rows[0])
     for _ in range(depth - 1):
@@ -60,8 +94,9 @@ def why(reader: Reader, space: str, task: str, id: str, *, depth: int = 12) -> R
         rows = reader.read(query("inspect/why"), task_params(space, task, id=id, lineages=missing))
         known |= {row["lineage"]: row for row in rows}
         asked = [lineage for row in rows for lineage in _named(row)]
+    steps = written_by(reader, space, task, [row["written"] for row in known.values()])
     with legible(space, task):
-        return _node(known, _first_places(known, top), top, place=None)
+        return _Tree(known, top, steps).node(top)
 
 
 def _named(row: Row) -> list[str]:
@@ -81,28 +116,34 @@ def _first_places(known: Mapping[str, Row], top: str) -> dict[str, Place | None]
     return places
 
 
-def _node(
-    known: Mapping[str, Row], places: Mapping[str, Place | None], lineage: str, *, place: Place | None
-) -> Reasoned:
-    row = known[lineage]
-    again = places[lineage] != place
-    by = None if place is None else _edges(known[place[0]])[place[1]]
-    # The arrow that led here is not followed back.
-    back = None if place is None or by is None else _Edge(place[0], by.relation, not by.incoming)
-    below = [] if again else [(i, edge) for i, edge in enumerate(_edges(row)) if edge != back]
-    return Reasoned(
-        **{name: row[name] for name in ("id", "summary", "request", "from_step", "to_step", "in_view", "given_step")},
-        kind=StateKind(row["kind"]),
-        value=json.loads(row["value"]),
-        by=None if by is None else by.relation,
-        incoming=by is not None and by.incoming,
-        evidence=() if again else tuple(_evidence(ref) for ref in row["refs"] if "tool" in ref),
-        below=tuple(
-            _node(known, places, edge.lineage, place=(lineage, i)) for i, edge in below if edge.lineage in known
-        ),
-        again=again and bool(row["refs"] or row["supporters"]),
-        more=any(edge.lineage not in known for _, edge in below),
-    )
+class _Tree:
+    """The tree of the rows that were read, each lineage in full where it comes first."""
+
+    def __init__(self, known: Mapping[str, Row], top: str, steps: Mapping[int, WrittenBy]) -> None:
+        self._known = known
+        self._steps = steps
+        self._places = _first_places(known, top)
+
+    def node(self, lineage: str, place: Place | None = None) -> Reasoned:
+        known, row = self._known, self._known[lineage]
+        again = self._places[lineage] != place
+        by = None if place is None else _edges(known[place[0]])[place[1]]
+        # The arrow that led here is not followed back.
+        back = None if place is None or by is None else _Edge(place[0], by.relation, not by.incoming)
+        below = [] if again else [(i, edge) for i, edge in enumerate(_edges(row)) if edge != back]
+        names = ("id", "summary", "request", "from_step", "to_step", "in_view", "given_step")
+        return Reasoned(
+            **{name: row[name] for name in names},
+            kind=StateKind(row["kind"]),
+            value=json.loads(row["value"]),
+            by=None if by is None else by.relation,
+            incoming=by is not None and by.incoming,
+            evidence=() if again else tuple(_evidence(ref) for ref in row["refs"] if "tool" in ref),
+            below=tuple(self.node(edge.lineage, (lineage, i)) for i, edge in below if edge.lineage in known),
+            again=again and bool(row["refs"] or row["supporters"]),
+            more=any(edge.lineage not in known for _, edge in below),
+            written=self._steps.get(row["written"]),
+        )
 
 
 def _edges(row: Row) -> list[_Edge]:

@@ -46,14 +46,18 @@ class TaskLine(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestLine(Value):
-    """One request: its number, how it stands, the steps that opened and finished it, the user's text."""
+    """One request: its number, how it stands, the steps that opened and finished it, the user's text.
+
+    `cut`: the revise `cut_step` left its finish behind, and it goes on under a later request.
+    """
 
     number: int
-    standing: Literal["open", "finished", "abandoned"]
+    standing: Literal["open", "finished", "abandoned", "cut"]
     opened_step: int
     finished_step: int | None
     abandoned_step: int | None
     text: str
+    cut_step: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +121,10 @@ class RawResult(Value):
 class LogLine(Value):
     """One Step of the ledger. `node` is the ℓ that an observation grew or, when `merged`, walked again.
 
-    `answered`: the tools whose results an observation of `of_step` brought.
+    `answered`: the tools whose results an observation of `of_step` brought. `about`: the ℓ of the summary that it
+    speaks of. `text`: what a compress wrote. `note`, `verdict`: what Maintain said of the text of step `of_step`, or
+    the feedback of a revise, which went back to `boundary_step`. `left`, `returned`: what it did to states. `origin`:
+    the task that a fork goes on from, at `of_step`. `abandoned_step`: the revise that left this step behind.
     """
 
     number: int
@@ -137,6 +144,16 @@ class LogLine(Value):
     of_step: int | None = None
     answered: tuple[str, ...] = ()
     version: int = 0
+    text: str | None = None
+    note: str | None = None
+    verdict: str | None = None
+    about: int | None = None
+    world: str | None = None
+    boundary_step: int | None = None
+    left: tuple[str, ...] = ()
+    returned: tuple[str, ...] = ()
+    origin: str | None = None
+    abandoned_step: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +184,39 @@ class Disclosure(Value):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Subgoal(Value):
+    """A finished subgoal as it is named: its key, the ℓ where it starts, its text and how it was judged."""
+
+    key: str
+    boundary: int
+    text: str
+    verdict: str
+    note: str | None
+    on_path: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenBy(Value):
+    """The step that wrote something: its author, request, what the user asked, how that stands, and the ℓ it stood at.
+
+    `origin`: the task in whose ledger it stands, where that is another one. `summary`: the finished subgoal that covers
+    it, None while none does. `abandoned_step`: the revise that left it behind, for the reason `feedback`.
+    """
+
+    number: int
+    kind: str
+    author: str
+    request: int
+    asked: str | None
+    standing: str | None
+    node: int | None
+    origin: str | None = None
+    abandoned_step: int | None = None
+    feedback: str | None = None
+    summary: Subgoal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence(Value):
     """A raw result that a state rests on: the call, its step and request, and the beginning of what came back."""
 
@@ -187,7 +237,8 @@ class Reasoned(Value):
 
     `by`: how the state above leads here, None at the top; `incoming`: this one declared that it supports the one above.
     `given_step`: where its refs were given. `evidence`: raw results; `below`: states; `again`: shown in full elsewhere
-    in the answer (cycles end there); `more`: there is more below, left out at the depth that was asked for.
+    in the answer (cycles end there); `more`: there is more below, left out at the depth that was asked for. `written`:
+    the step that wrote this version.
     """
 
     id: str
@@ -205,6 +256,7 @@ class Reasoned(Value):
     below: tuple["Reasoned", ...] = ()
     again: bool = False
     more: bool = False
+    written: WrittenBy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

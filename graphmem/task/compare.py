@@ -5,7 +5,7 @@ written, and both sides are read as of a step, so the answer does not move while
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from graphmem.state.values import ActiveState, Value
@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side(Value):
-    """One of two: a task as of a step, with what only it has. Actions are (ℓ, what was called) in order."""
+    """One of two: a task as of a step, with what only it has. Actions are (ℓ, what was called) in order.
+
+    `states`: (id, summary); `values`: theirs by id.
+    """
 
     task: str
     step: int
     actions: tuple[tuple[int, str], ...] = ()
     summaries: tuple[Summary, ...] = ()
     states: tuple[tuple[str, str], ...] = ()
+    values: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +78,7 @@ def compared(connection: Connection, a: "Past", b: "Past") -> Comparison:
             actions=tuple((row["number"], row["name"]) for row in trail[shared:]),
             summaries=path.summaries[common:],
             states=tuple((s.id, s.summary) for s in own.values() if s.id not in other),
+            values={s.id: s.value for s in own.values() if s.id not in other},
         )
         for past, path, trail, own, other in zip((a, b), paths, trails, states, reversed(states), strict=True)
     ]

@@ -6,7 +6,7 @@ were given. Numbers of steps and nodes go on from the origin's. Invariant: what 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphmem.state.values import Value
@@ -42,7 +42,7 @@ class Forking:
         p = {"space": self._space, "task": self._task, "at": at}
 
         def work(run: Run) -> tuple[str, Origin]:
-            source = run(query("task/fork_source"), p)[0]
+            source = run(query("task/fork_source"), {**p, "op": op})[0]
             origin = Origin(space=self._space, task=self._task, step=at, irreversible=ran_calls(source["calls"]))
             root, chain, recent = self._copies(name, path, source)
             shown = {item["id"]: item["step"] for item in source["disclosed"]}
@@ -73,8 +73,9 @@ class Forking:
 
     def origin(self, step: int) -> Origin:
         """Where a fork at that step would come from."""
-        p = {"space": self._space, "task": self._task, "at": step}
-        source = self._connection.read(query("task/fork_source"), p)[0]
+        p = {"space": self._space, "task": self._task, "at": step, "op": None}
+        found = query("task/fork_source")
+        source = self._connection.read(replace(found, text=found.without_lock), p)[0]
         return Origin(space=self._space, task=self._task, step=step, irreversible=ran_calls(source["calls"]))
 
     def _copies(self, name: str, path: Path, source: Row) -> tuple[str, list[dict[str, Any]], list[dict[str, Any]]]:

@@ -154,8 +154,14 @@ class Repository:
         return reading(rows[0], rows[0]["open"] or 0, locked=False) if rows else None
 
     def read_step(self, step: int) -> Row | None:
-        """One step of the ledger, with empty columns when there is none; None when there is no such task."""
+        """One step of the ledger, with empty columns when there is none; None when there is no such task.
+
+        What was written with it is there as a whole, also when it is the last one and was written this moment.
+        """
         rows = self._connection.read(query("task/read_step"), self._p(step=step))
+        if rows and step >= rows[0]["steps"]:
+            self._connection.read_locked(query("task/settled"), self._p(op=operation_id()))
+            rows = self._connection.read(query("task/read_step"), self._p(step=step))
         return rows[0] if rows else None
 
     def states_at(self, step: int) -> tuple[ActiveState, ...]:

@@ -11,6 +11,7 @@ from graphmem.errors import (
     AbandonedAttemptError,
     InvalidValueError,
     NoOpenRequestError,
+    RequestClosedError,
     RequestOpenError,
     StoreError,
     TaskExistsError,
@@ -291,13 +292,18 @@ class Task:
     def fork_origin(self, name: str, *, at: int | None = None) -> Origin:
         """What a fork of that name would come from, with the irreversible calls after the step; nothing is written.
 
+        That fork may be there already: making it again gives the same one.
+
         Raises:
             TaskExistsError, NotFoundError, PendingCallsError: as `fork`.
         """
         check_name("task", name)
         step, _ = self._operations.fork_point(at)
-        if Repository(self._context.connection, self.space, name).cursor() is not None:
-            raise self._taken(name)
+        other = Task(self._context, self.space, name)
+        if other._repository.cursor() is not None:
+            there = other.origin()
+            if there is None or (there.task, there.step) != (self.name, step):
+                raise self._taken(name)
         return Forking(self._context.connection, self.space, self.name).origin(step)
 
     def origin(self) -> Origin | None:
@@ -334,9 +340,11 @@ class Task:
         """
         if at is not None:
             return self.at(at).prompt()
-        request = self.open_request()
         for _ in range(_READS):
-            status, path = request.status(), self.path()
+            try:
+                status, path = self.open_request().status(), self.path()
+            except RequestClosedError:  # it was finished meanwhile; the next one may be open
+                continue
             if status.version == path.version:
                 return Prompt(status=status, path=path, budget_tokens=budget_tokens)
         raise StoreError(f"{self!r} is written to faster than it can be read; ask again")

@@ -71,7 +71,9 @@ class Lane:
         assert pending is not None
         texts = [contents[i % len(contents)] for i in range(len(pending.calls))]
         notes_before = self.model.snapshot()
-        grown = request.observe(pending, [ToolResult(c.id, t) for c, t in zip(pending.calls, texts, strict=True)])
+        grown = request.observe(
+            pending, [ToolResult(call_id=c.id, content=t) for c, t in zip(pending.calls, texts, strict=True)]
+        )
         number, merged = self.model.grow(texts)
         assert (grown.number, grown.merged, tuple(grown)) == (number, merged, self.model.observation)
         assert set(grown.notes) == (notes_before.notes(number) if merged else set())
@@ -107,10 +109,9 @@ class Lane:
         """`how` the target is named: by its value, key or boundary."""
         target: Summary | str | int | None = None
         if subgoal is not None:
-            target = self.keys[subgoal]
-            if subgoal in self.model.chain():
-                (summary,) = [s for s in self.seen[self.model.steps][0].summaries if s.key == target]
-                target = {"key": summary.key, "boundary": summary.boundary, "value": summary}[how]
+            key = self.keys[subgoal]
+            shown = next((s for s in self.seen[self.model.steps][0].summaries if s.key == key), None)
+            target = key if shown is None or how == "key" else shown if how == "value" else shown.boundary
         if self.refused(
             lambda: self.model.revise(subgoal, feedback, world),
             lambda: self.task.revise(target, feedback=feedback, world=world),
@@ -204,7 +205,7 @@ class Lane:
             (n, [c for _, _, c in model.tree[n].content], model.notes(n), model.wrote(n)) for n in model.tried()
         ]
         self.check_subgoals(hints.subgoals, sorted(model.alternatives(), reverse=True))
-        assert path.unseen == model.observation
+        assert path.unseen == (model.observation if model.recent() else ())
         assert path.boundary == model.boundary
 
     def check_subgoals(self, shown: Sequence[Summary], expected: Sequence[int]) -> None:

@@ -314,7 +314,7 @@ class MageTask(ModelTask):
 def own_call(output: StepOutput) -> ToolCall | None:
     """The model's own compress or revise."""
     own = [call for call in output.tool_calls if call.name in ("compress", "revise")]
-    return own[0] if len(own) == len(output.tool_calls) == 1 else None
+    return own[0] if len(own) == len(output.tool_calls) == 1 and output.message is None else None
 
 
 def _said(call: ToolCall, text: str | None) -> tuple[str, str, str | None]:

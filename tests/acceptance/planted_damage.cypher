@@ -262,7 +262,7 @@ MATCH (o:RawObservation {task: $p.t, id: 'obs:1.2'}) SET o.from_step = 5
 // results: it does not say which call it answers
 MATCH (o:RawObservation {task: $p.t, id: 'obs:1.2'}) REMOVE o.tool
 
-// branches: the revise of step 10 went back before it, and it is not abandoned
+// branches: the revise of step 10 went back before it, and it was not abandoned with it
 // branches: what it disclosed is not shown though it stands
 MATCH (s:Step {task: $p.w, number: 9}) REMOVE s.abandoned_step
 
@@ -284,3 +284,104 @@ MATCH (s:Step {task: $p.w, number: 6}) SET s.kind = 'maintain', s.abandoned_step
 
 // states: it is a copy of no one version
 MATCH (v:State {task: $p.f, id: 'fact', from_step: 13})-[e:DERIVES]->(:State) DELETE e
+
+// branches: the step that it went back to did not make the summary that it restored the top
+MATCH (s:Step {task: $p.w, number: 10}) SET s.boundary_step = 7
+
+// branches: the summary that it restored became the top after the step that it went back to
+MATCH (s:Step {task: $p.w, number: 8}) MATCH (r:Step {task: $p.w, number: 10}) SET s.top = r.top
+
+// branches: it did not put the cursor where that step had it
+MATCH (s:Step {task: $p.w, number: 10}) SET s.p_b = s.p_b + 'x'
+
+// branches: its feedback is not the one that stands after it
+MATCH (s:Step {task: $p.w, number: 10}) SET s.feedback_step = 1
+
+// branches: what it disclosed is shown to another request
+MATCH (s:Step {task: $p.w, number: 9}) SET s.left_scope = s.left_scope + '1'
+
+// branches: the revise of step 10 went back before it, and it was not abandoned with it
+// branches: it is abandoned by no revise that went back before it
+MATCH (s:Step {task: $p.w, number: 8}) SET s.abandoned_step = 12
+
+// requests: another step finished it
+// requests: its finished_step is not the one that finished it
+MATCH (r:Request {task: $p.t, number: 1}) SET r.finished_step = 7
+
+// requests: the step that finished it is abandoned
+MATCH (s:Step {task: $p.t, number: 8}) SET s.abandoned_step = 18
+
+// requests: it and the step that opened it were not abandoned together
+// requests: its abandoned_step is no revise that went back before it
+MATCH (r:Request {task: $p.t, number: 1}) SET r.abandoned_step = 14
+
+// requests: its cut_step is neither a revise nor a fork
+// requests: its finish was cut off and it is finished
+MATCH (r:Request {task: $p.t, number: 1}) SET r.cut_step = 10
+
+// requests: it is no copy of the request of its origin
+MATCH (r:Request {task: $p.f, number: 1}) SET r.text = 'another'
+
+// requests: it is of the origin and no copy
+MATCH (r:Request {task: $p.f, number: 1}) REMOVE r.copied_step
+
+// told: no step gave it its text
+// told: its text is not the last one that was given
+MATCH (s:Step {task: $p.w, kind: 'compress'}) REMOVE s.text
+
+// told: its text is not of the step that it names
+MATCH (s:SummaryNode:OnPath {task: $p.w, rank: 1}) SET s.written = 3
+
+// told: its text is not the last one that was given
+MATCH (s:SummaryNode:OnPath {task: $p.w, rank: 1}) SET s.text = 'x'
+
+// told: its verdict is not what the steps about it say
+MATCH (s:SummaryNode {task: $p.w, verdict: 'failed'}) SET s.verdict = 'passed'
+
+// told: its note is not what the steps about it say
+MATCH (s:SummaryNode {task: $p.w, verdict: 'failed'}) REMOVE s.note
+
+// told: its verdict is not what the steps about it say
+MATCH (s:SummaryNode {task: $p.f, rank: 1}) SET s.verdict = 'passed'
+
+// copies: it is a copy of not exactly one of its kind
+MATCH (n:TraceNode {task: $p.f, number: 2})-[e:DERIVES]->() DELETE e
+
+// copies: it is a copy from a task that is not its origin
+// copies: its copied_step is not the step of its original, before the fork
+// copies: it differs from its original in rank or boundary
+MATCH (n:SummaryNode {task: $p.f, rank: 1})-[e:DERIVES]->() MATCH (x:SummaryNode {task: $p.t, rank: 2}) DELETE e CREATE (n)-[:DERIVES]->(x)
+
+// copies: its copied_step is not the step of its original, before the fork
+MATCH (n:TraceNode {task: $p.f, number: 2}) SET n.copied_step = n.copied_step + 1
+
+// copies: it differs from its original in number, content, depth or raw results
+MATCH (n:TraceNode {task: $p.f, number: 2}) SET n.hash = 'x'
+
+// copies: it differs from its original in number, content, depth or raw results
+// results: it has no raw result
+MATCH (n:TraceNode {task: $p.f, number: 4})<-[e:CHILD_OF]-(:RawObservation) DELETE e
+
+// copies: it differs from its original in what a copy keeps
+MATCH (v:State {task: $p.f, id: 'fact', from_step: 13}) SET v.summary = 'x'
+
+// copies: its original was not in view where it was forked
+MATCH (v:State {task: $p.w, id: 'fact', from_step: 4}) SET v.to_step = 4
+
+// copies: the state fact was in view where it was forked and did not come along
+MATCH (v:State {task: $p.f, id: 'fact', from_step: 13}) DETACH DELETE v
+
+// copies: its first step made no fork
+MATCH (s:Step {task: $p.f, number: 13}) SET s.kind = 'open'
+
+// copies: its first step does not follow the one where it was forked
+MATCH (s:Step {task: $p.f, number: 13}) SET s.of_step = 11
+
+// copies: its origin is no task of its space
+MATCH (t:Task {key: $p.f}) SET t.origins = ['x']
+
+// copies: its own trace nodes are not numbered on from its origin
+MATCH (t:Task {key: $p.f}) SET t.origin_nodes = [3]
+
+// copies: it did not begin with the version and the request of that step
+MATCH (s:Step {task: $p.f, number: 13}) SET s.open = null

@@ -100,6 +100,11 @@ def test_diff_of_a_fork_and_its_origin(env: dict[str, str | None]) -> None:
     assert isinstance(plain, dict)
     assert plain["parted_at"] == 1
     assert "choice" in dict(plain["b"]["states"])
+    assert plain["b"]["values"]["choice"] == {"of": "choice"}
+    again = as_json(env, "diff", "trip", ".", "plan-b@")
+    assert again == plain
+    assert as_json(env, "fork", "trip", "plan-b", "--at", "9", "--dry-run") != []
+    assert "a fork: what came before step 10" in run(env, "grep", "plan-b", "hotel").stderr
 
 
 def test_grep_finds_what_is_in_view_and_with_all_what_was_left(env: dict[str, str | None]) -> None:
@@ -150,6 +155,7 @@ def test_a_dry_revise_names_what_the_real_one_does(env: dict[str, str | None]) -
     assert {name: would[name] for name in names} == {name: did[name] for name in names}
     assert did["left"] == ["quiet", "booking"]
     assert [call_["tool"] for call_ in did["irreversible"]] == ["book"]
+    assert would["off_path"] == did["off_path"] == {"summaries": [0], "nodes": [3]}
 
 
 def test_the_operations_by_hand_do_what_they_say(env: dict[str, str | None], graph: graphmem.Graph) -> None:
@@ -171,7 +177,22 @@ def test_the_operations_by_hand_do_what_they_say(env: dict[str, str | None], gra
         (("path", "trip", "--at", "999"), "has no step 999"),
         (("prompt", "trip", "--at", "9223372036854775807"), "has no step"),
         (("diff", "trip", "1", "nope@1"), "there is no task"),
-        (("diff", "trip", "1", "x@y"), "neither a step"),
+        (("diff", "trip", "1", "x@y"), "there is no task 'x@y'"),
+        (("diff", "trip", "1", "@3"), "is not a name"),
+        (("diff", "trip", "1", "9" * 5_000), "is no number of a step"),
+        (("diff", "trip", "1", "0"), "step must be a whole number"),
+        (("diff", "trip", "1", "trip@99"), "try: graphmem log trip"),
+        (("diff", "trip", ".", "nope"), "try: graphmem tasks"),
+        (("path", "a/b"), "try: graphmem path --help"),
+        (("path", "trip", "--at", "999"), "try: graphmem log trip"),
+        (("grep", "trip", "("), "try: graphmem grep --help"),
+        (("maintain", "trip", "no-key", "--pass"), "try: graphmem path trip"),
+        (("revise", "trip", "9" * 30, "--feedback", "x"), "try: graphmem path trip"),
+        (("revise", "trip", "\x1b[2J", "--feedback", "x"), "Those that can be gone back to"),
+        (("fork", "trip", "a b"), "is not a name"),
+        (("fork", "trip", "trip", "--dry-run"), "try: graphmem tasks"),
+        (("fork", "trip", "plan-b", "--at", "6"), "try: graphmem status trip"),
+        (("fork", "trip", "plan-b", "--at", "999"), "try: graphmem log trip"),
         (("maintain", "trip", "77", "--pass"), "no summary of the path starts at 77"),
         (("revise", "trip", "77", "--feedback", "x"), "Those that can be gone back to (boundary: text): 0: looked"),
         (("revise", "trip"), "give feedback"),
@@ -188,11 +209,19 @@ def test_what_cannot_be_done_is_a_sentence_and_exit_code_1(
     assert answer.exit_code == 1
     assert why in answer.stderr
     assert "Traceback" not in answer.output
+    assert "\ntry: graphmem " in answer.stderr
+    assert "\x1b" not in answer.output
 
 
 def test_maintain_wants_one_verdict(env: dict[str, str | None]) -> None:
     assert run(env, "maintain", "trip").exit_code == 2
     assert run(env, "maintain", "trip", "--pass", "--fail", "x").exit_code == 2
+    assert "what is wrong" in run(env, "maintain", "trip", "--fail", " ").stderr
+
+
+def test_wrong_usage_is_exit_code_2(env: dict[str, str | None]) -> None:
+    assert run(env, "prompt", "trip", "--at", "9", "--budget-tokens", "9").exit_code == 2
+    assert run(env, "path", "trip", "--at", "9" * 30).exit_code == 2
 
 
 def test_the_statements_of_a_transaction_are_shown(env: dict[str, str | None]) -> None:

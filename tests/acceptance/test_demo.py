@@ -7,9 +7,9 @@ import pytest
 import graphmem
 from graphmem import inspect
 from graphmem.agent import demo, run
-from graphmem.agent.telling import DemoReport
 from graphmem.agent.script import SCENES
 from graphmem.agent.story import Story, say
+from graphmem.agent.telling import DemoReport
 from graphmem.errors import StoryError
 from graphmem.llm.chat import ScriptedModel
 from graphmem.state.values import StepResult

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 import graphmem
 from graphmem import Access, Operation, Ref, Relation, StateKind, StepOutput, ToolCall

@@ -91,7 +91,7 @@ def test_a_long_recent_trace_is_compressed_before_new_results_come_in(space: gra
     assert "look(at=one) -> one is there" in task.path().summaries[0].text
 
 
-def test_a_judge_without_a_verdict_changes_nothing(space: graphmem.Space, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_judge_without_a_verdict_changes_nothing(space: graphmem.Space) -> None:
     def judge(_case: Case) -> Ruling:
         raise RuntimeError("no model today")
 
