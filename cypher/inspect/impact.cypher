@@ -55,7 +55,13 @@ CALL (t, o) {
   WITH n ORDER BY n.task = t.key DESC LIMIT 1
   RETURN collect(n)[0] AS n
 }
-WITH t, ledger, target, f, o, v, written, n, coalesce(f, o) AS x
+CALL (t, n) {
+  WITH t, n WHERE n.task <> t.key
+  MATCH (n)<-[:COVERS]-(s)
+  MATCH (s) ((a)<-[:DERIVES]-(b))+ (c)
+  RETURN count(CASE WHEN c.task = t.key AND c:OnPath THEN 1 END) > 0 AS below
+}
+WITH t, ledger, target, f, o, v, written, n, below, coalesce(f, o) AS x
 CALL (t, o, x) {
   MATCH (x)<-[r:SUPPORTS|DERIVES|FOLLOWS|SUPERSEDES]-(g)
   RETURN collect(CASE WHEN g:State AND g.id <> x.id AND (g.task = t.key OR g.task IN t.origins) AND (o IS NOT NULL OR type(r) <> 'SUPPORTS')
@@ -86,5 +92,5 @@ CALL (given) {
 RETURN target, x.id AS id, toLower([l IN labels(v) WHERE NOT l IN ['State', 'Live']][0]) AS kind, o IS NOT NULL AS raw,
   CASE WHEN o IS NULL THEN v.summary ELSE o.tool + ' ' + o.arguments END AS summary, CASE WHEN o IS NULL THEN v.request ELSE o.request END AS request,
   CASE WHEN o IS NULL THEN v.from_step ELSE o.from_step END AS from_step, v.to_step AS to_step,
-  CASE WHEN o IS NULL THEN v:Live AND v.task = t.key ELSE n:OnPath AND n.task = t.key END AS in_view,
+  CASE WHEN o IS NULL THEN v:Live AND v.task = t.key WHEN n.task = t.key THEN n:OnPath ELSE below END AS in_view,
   CASE WHEN o IS NULL THEN written ELSE o.from_step END AS written, n.number AS node, citing + supported AS dependents

@@ -2,7 +2,7 @@
 // mode: read
 // params: space, task, numbers
 // returns: number, kind, author, request, asked, standing, origin, node, abandoned_step, feedback, summary
-// why: the subgoal is the summary below p_t that was the first to be written after the step and before the step was abandoned; a step that writes one belongs to it.
+// why: the subgoal is the summary below p_t that was the first to be written after the step and before the step was abandoned; a step at which a summary became the top, or was confirmed or restored as it, belongs to that one.
 // why: what an origin did after the fork (a finish, a revise) is no part of the fork's past; in the fork the summary is named by its copy.
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 CALL (t) {
@@ -21,7 +21,7 @@ OPTIONAL MATCH (r:Request {key: place.task + '/request:' + toStringOrNull(s.requ
 OPTIONAL MATCH (own_request:Request {key: t.key + '/request:' + toStringOrNull(s.request)}) USING INDEX own_request:Request(key)
 OPTIONAL MATCH (x:Step {key: place.task + '/step:' + toStringOrNull(left_in)}) USING INDEX x:Step(key)
 OPTIONAL MATCH (b:TraceNode {key: s.p_b}) USING INDEX b:TraceNode(key)
-OPTIONAL MATCH (above:SummaryNode {key: CASE WHEN s.kind IN ['step', 'compress'] AND s.about IS NOT NULL THEN null ELSE s.p_t END}) USING INDEX above:SummaryNode(key)
+OPTIONAL MATCH (above:SummaryNode {key: CASE WHEN s.top IS NULL AND s.kind <> 'maintain' THEN s.p_t END}) USING INDEX above:SummaryNode(key)
 CALL (above, ledger) {
   MATCH (above) ((c)<-[:DERIVES]-(d))* (q)
   WITH CASE WHEN q.task IN [l IN ledger | l.task] THEN q END AS q
@@ -41,8 +41,9 @@ CALL (ledger, s, left_in, kids) {
     AND (a.kind <> 'revise' OR a.number = left_in)
   RETURN c ORDER BY a.number LIMIT 1
   UNION
-  WITH s WHERE s.kind IN ['step', 'compress'] AND s.about IS NOT NULL
-  MATCH (c:SummaryNode {key: s.about}) USING INDEX c:SummaryNode(key)
+  WITH coalesce(s.top, CASE WHEN s.kind = 'maintain' THEN s.about END) AS named
+  MATCH (c:SummaryNode {key: named}) USING INDEX c:SummaryNode(key)
+  WITH c WHERE c.rank > 0
   RETURN c
   UNION
   RETURN null AS c

@@ -174,6 +174,11 @@ def no_such_id(space: str, task: str, id: str) -> NotFoundError:
             f"{id!r} is a request and no state; its steps are in the log.",
             command=command("log", task, space=space, request=number),
         )
+    if kind == "summary" and number.isdecimal():
+        return NotFoundError(
+            f"{task} has no summary that starts at {number}; those on the path are listed by `path`.",
+            command=command("path", task, space=space),
+        )
     return NotFoundError(
         f"{task} has no state or raw result {id!r}; the states in view are listed by `states`.",
         command=command("states", task, space=space),

@@ -14,6 +14,7 @@ from graphmem.vocabulary import short_name
 _CHARACTERS: Final = 160
 _BLOCK: Final = re.compile(r"<state_delta>(.*?)(?:</state_delta>|\Z)", re.DOTALL)
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
+_KEY: Final = re.compile(r'("(?:[^"\\]|\\.)*")\s*:\s*', re.DOTALL)
 _FIELDS: Final = {
     "id": ("state_id", "id", "target_id"),
     "kind": ("state_set", "type", "state_type", "kind"),
@@ -51,7 +52,8 @@ def _position(
     if part == "ref":
         refs = _field(output, operation, spans, _REFS)
         found = None if refs is None else re.compile(_quoted(ref or "")).search(output, refs, operation[1])
-        return None if found is None else found.start()
+        around = [span for span in spans if found and refs and refs < span[0] <= found.start() < span[1]]
+        return None if found is None else (max(around)[0] if around else found.start())
     at = _field(output, operation, spans, _FIELDS[part])
     if key is None or at is None:
         return at
@@ -80,13 +82,13 @@ def _field(
     for at, name, rest in _keys(output, span):
         if name not in names or any(a <= at < b for a, b in inner):
             continue
-        if content is None or re.compile(rf"\s*{_quoted(content)}").match(output, rest):
+        if content is None or re.compile(_quoted(content)).match(output, rest):
             return at
     return None
 
 
 def _keys(output: str, span: Span) -> Iterator[tuple[int, str, int]]:
-    for found in re.compile(r'("(?:[^"\\]|\\.)*")\s*:', re.DOTALL).finditer(output, *span):
+    for found in _KEY.finditer(output, *span):
         try:
             yield found.start(), json.loads(found[1], strict=False), found.end()
         except ValueError:
@@ -99,7 +101,10 @@ def _quoted(text: str) -> str:
 
 
 def _line(output: str, at: int) -> tuple[int, str]:
-    end = output.find("\n", at)
-    return output.count("\n", 0, at) + 1, short_name(
-        output[at : end if end >= 0 else None][: _CHARACTERS * 4], characters=_CHARACTERS
-    )
+    """The line of a position, and what begins there: a field with its content, an object, or the rest of the line."""
+    key = _KEY.match(output, at)
+    try:
+        _, end = json.JSONDecoder(strict=False).raw_decode(output, key.end() if key else at)
+    except (ValueError, RecursionError):
+        end = output.find("\n", at) % (len(output) + 1)
+    return output.count("\n", 0, at) + 1, short_name(output[at:end][: _CHARACTERS * 4], characters=_CHARACTERS)

@@ -156,7 +156,8 @@ class Tree:
 def _torn(row: Row) -> bool:
     """Whether the parts of a path do not fit together."""
     summaries, recent = row["summaries"], row["recent"]
-    if not row["whole"] or not summaries or summaries[-1]["key"] != row["p_t"] or _has_gap([s["rank"] for s in summaries]):
+    ranks = [s["rank"] for s in summaries]
+    if not row["whole"] or not summaries or summaries[-1]["key"] != row["p_t"] or _has_gap(ranks):
         return True
     if not recent:
         return bool(summaries[-1]["last"] != row["p_b"])
