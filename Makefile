@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 
-.PHONY: demo test lint runs cost clean
+.PHONY: demo test lint runs cost growth exactness clean
 
 demo: .venv/demo
 	$(BIN)/graphmem demo
@@ -25,6 +25,16 @@ runs: .venv/test
 # Figures: make cost SIZES="100 1000 10000 100000"
 cost: .venv/test
 	$(BIN)/python -m experiments.cost --sizes $(or $(SIZES),100 1000 10000 100000)
+	$(BIN)/python -m experiments.tree_cost --sizes $(or $(SIZES),100 1000 10000 100000)
+	$(BIN)/python -m experiments.naive_path --sizes 100 1000 10000
+
+# Prompt tokens as a run goes on, and the plot
+growth: .venv/test
+	$(BIN)/python -m experiments.growth --json experiments/growth.json --svg experiments/growth.svg
+
+# What is in view after wrong calls, in a world whose truth is known: make exactness SEEDS=30
+exactness: .venv/test
+	$(BIN)/python -m experiments.exactness --seeds $(or $(SEEDS),30)
 
 .venv/demo: pyproject.toml .ci/constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -1,6 +1,6 @@
 """Is what an agent sees exact after wrong calls? Runs in a world whose truth is known, with 1, 2 and 5 wrong calls.
 
-`python -m experiments.exactness --seeds 30` (GRAPHMEM_* name the server) plays the runs of `experiments.wrong_turns` in
+`python -m experiments.exactness --seeds 30` plays the runs of `experiments.wrong_turns` in
 both worlds. `restored`: the simulator is put back with each Revise. `unchanged`: what was done is compensated by calls,
 which are left behind with the branch (a path that holds the compensation of what is not on it could not be replayed);
 messages cannot be undone and have to be reported. Held, at every step and at the end:
@@ -21,6 +21,7 @@ from uuid import uuid4
 
 import graphmem
 from experiments.booking import IRREVERSIBLE, World
+from experiments.place import open_graph
 from experiments.wrong_turns import Run, Seen, gold, script
 from graphmem import ToolCall
 from graphmem.trace import World as Fate
@@ -61,9 +62,9 @@ def play(
 
 
 def measure(seeds: int, say: Callable[[str], None] = print) -> dict[str, dict[str, Any]]:
-    """The checks that held, by world and wrong calls, on the server that the environment names."""
+    """The checks that held, by world and wrong calls, on the server of GRAPHMEM_URI, or one of its own."""
     figures: dict[str, dict[str, Any]] = {}
-    with graphmem.connect() as graph:
+    with open_graph() as graph:
         for fate in Fate:
             for wrongs in (1, 2, 5):
                 row: dict[str, Any] = dict.fromkeys(("runs", "injected", "revises", "prompts", *CHECKS), 0)

@@ -1,6 +1,6 @@
 """How long a prompt gets as a run goes on: full history, FlowState, MAGE, and both (the paper's Figure 4).
 
-`python -m experiments.growth --steps 500` (GRAPHMEM_* name the server) plays two scripted runs: one of many requests of
+`python -m experiments.growth --steps 500` plays two scripted runs: one of many requests of
 ten calls each, one of a single long request. Results of tools are JSON of 60 to 2,500 tokens, the same for every way.
 After each subgoal of six calls the agent compresses it; of the states it wrote there it keeps one and removes the rest.
 A script decides, no model does: the figures say what is shown, not how well it is used. A prompt is measured before
@@ -18,6 +18,7 @@ from uuid import uuid4
 
 import graphmem
 from experiments.growth_plot import plot
+from experiments.place import open_graph
 from graphmem import Access, Operation, Ref, Relation, StateKind, StepOutput, ToolCall, ToolResult
 from graphmem.llm.tokens import Tokenizer, o200k
 from graphmem.state.protocol import render_output
@@ -148,9 +149,9 @@ def play(task: graphmem.Task, steps: int, request_calls: int) -> list[dict[str, 
 
 
 def measure(steps: int) -> dict[str, Any]:
-    """The curves of every script, and the numbers at some lengths, on the server that the environment names."""
+    """The curves of every script, and the numbers at some lengths, on the server of GRAPHMEM_URI, or one of its own."""
     figures: dict[str, Any] = {}
-    with graphmem.connect() as graph:
+    with open_graph() as graph:
         space = graph.space(f"growth-{uuid4().hex[:12]}")
         for i, (script, request_calls) in enumerate(SCRIPTS.items()):
             lengths = play(space.task(f"run-{i}"), steps, request_calls)

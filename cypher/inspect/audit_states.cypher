@@ -17,7 +17,6 @@ WITH s, [
     THEN 'it is not of exactly one kind' END,
   CASE WHEN coalesce(s.first_of, '') <> CASE WHEN s.key = s.lineage OR s.copied_step IS NOT NULL THEN s.task ELSE '' END
     THEN 'first_of is not where it belongs: on first versions only' END,
-  CASE WHEN s.copied_step IS NOT NULL AND COUNT { (s)-[:DERIVES]->(o:State) WHERE o.id = s.id AND o.lineage = s.lineage } <> 1 THEN 'it is a copy of no one version' END,
   CASE WHEN s.summary IS NULL OR s.value IS NULL OR s.born IS NULL OR s.position IS NULL
     THEN 'it lacks its summary, value, birth or position' END,
   CASE WHEN COUNT { (s)-[:CHILD_OF]->() } <> 1

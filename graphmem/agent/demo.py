@@ -212,7 +212,7 @@ def _call(invocation: Invocation) -> str:
 
 
 def commands(task: Task) -> tuple[str, ...]:
-    """Five commands to type next."""
+    """Commands to type next: the picture, the run, its reasons, and the wrong turn with its fork."""
     where = f"--space {task.space}"
     return (
         "graphmem browser",
@@ -220,6 +220,8 @@ def commands(task: Task) -> tuple[str, ...]:
         f"graphmem log {task.name} {where}",
         f"graphmem why {task.name} {_REVISITED} {where}",
         f"graphmem disclose {task.name} {_DISCLOSED} {where}",
+        f"graphmem tree {task.name}-guests {where}",
+        f"graphmem diff {task.name}-guests . {task.name}-plan-b {where}",
     )
 
 

@@ -11,8 +11,9 @@ from typing import Any
 from graphmem.errors import InvalidValueError
 from graphmem.inspect.reads import legible, require_task, task_params
 from graphmem.inspect.values import Disclosure, Reader
-from graphmem.state.rules import View, validate
+from graphmem.state.rules import validate
 from graphmem.state.values import Access, ActiveState, IndexLine, Related, StepOutput
+from graphmem.state.view import View
 from graphmem.store import query
 from graphmem.vocabulary import Relation, StateKind, short_name
 

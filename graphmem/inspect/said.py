@@ -21,6 +21,7 @@ _FIELDS: Final = {
     "summary": ("summary",),
     "value": ("value",),
 }
+_OPERATION: Final = ("operation", "op", "action")
 _REFS: Final = ("refs", "ref", "references", "relations")
 
 Span = tuple[int, int]
@@ -36,7 +37,7 @@ def said_at(
     block = _BLOCK.search(output)
     start, end = block.span(1) if block else (0, len(output))
     spans = _objects(output, start, end)
-    operations = [span for span in spans if _field(output, span, spans, _FIELDS["id"], id) is not None]
+    operations = _operations(output, spans, id, start, end)
     for operation in reversed(operations):
         at = _position(output, operation, spans, part, key, ref)
         if at is not None:
@@ -44,6 +45,18 @@ def said_at(
     named = [at for span in operations if (at := _field(output, span, spans, _FIELDS["id"], id)) is not None]
     at = named[-1] if named else output.find(id, start, end)
     return None if at < 0 else _line(output, at)
+
+
+def _operations(output: str, spans: list[Span], id: str, start: int, end: int) -> list[Span]:
+    """The operations on that state, in order: objects that name it and are no ref to it."""
+    named = (found.start() for found in re.compile(_quoted(id)).finditer(output, start, end))
+    around = sorted({max(over) for at in named if (over := [span for span in spans if span[0] < at < span[1]])})
+    return [
+        span
+        for span in around
+        if _field(output, span, spans, _FIELDS["id"], id) is not None
+        and _field(output, span, spans, _OPERATION) is not None
+    ]
 
 
 def _position(
@@ -106,5 +119,5 @@ def _line(output: str, at: int) -> tuple[int, str]:
     try:
         _, end = json.JSONDecoder(strict=False).raw_decode(output, key.end() if key else at)
     except (ValueError, RecursionError):
-        end = output.find("\n", at) % (len(output) + 1)
+        end = at + len(output[at:].partition("\n")[0])
     return output.count("\n", 0, at) + 1, short_name(output[at:end][: _CHARACTERS * 4], characters=_CHARACTERS)

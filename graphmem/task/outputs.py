@@ -4,12 +4,12 @@ Pure. Text of a model never raises here; a `StepOutput` made by hand goes throug
 reaches the graph by a way on which it was not checked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from graphmem.errors import InvalidValueError
 from graphmem.state.protocol import parse, render_output
-from graphmem.state.values import Operation, StepOutput, ToolCall
+from graphmem.state.values import Operation, PendingCalls, StepOutput, ToolCall, ToolResult
 from graphmem.task.context import Context
 from graphmem.vocabulary import Json, check_text, json_text, text_fault, value_fault
 
@@ -79,3 +79,20 @@ def usage_text(usage: Mapping[str, Json] | None, context: Context) -> str | None
     if fault is not None:
         raise InvalidValueError(fault)
     return json_text(context.value(usage))
+
+
+def ordered_results(pending: PendingCalls, results: Sequence[ToolResult]) -> list[ToolResult]:
+    """The results in the order of the calls, exactly one each."""
+    if not isinstance(results, list | tuple) or not all(isinstance(result, ToolResult) for result in results):
+        raise InvalidValueError(f"results must be a list of ToolResult, not {results!r}")
+    given = {result.call_id: result for result in results}
+    wanted = [call.id for call in pending.calls]
+    if len(given) != len(results):
+        raise InvalidValueError("two results name the same call; give one result for each call id")
+    extra, missing = sorted(set(given) - set(wanted)), [id_ for id_ in wanted if id_ not in given]
+    if extra or missing:
+        faults = [f"no result for {id_}" for id_ in missing] + [f"no such call: {id_}" for id_ in extra]
+        raise InvalidValueError(
+            f"{'; '.join(faults)}. Every call needs one result; ToolResult.unknown(call_id) where nobody knows."
+        )
+    return [given[id_] for id_ in wanted]

@@ -11,8 +11,8 @@ from typing import Any, Final
 from uuid import uuid4
 
 from graphmem.errors import StoreError
-from graphmem.state.rules import Fact, NewVersion, Plan
 from graphmem.state.values import ActiveState, PendingCalls, Ref, StepResult, ToolCall, Version
+from graphmem.state.view import Fact, NewVersion, Plan
 from graphmem.store import Connection, query
 from graphmem.task.rows import Reading, Row, active, named_calls, reading, replayed
 from graphmem.trace import calls_hash

@@ -22,8 +22,9 @@ from graphmem.errors import (
 from graphmem.state import rules
 from graphmem.state.protocol import render_output
 from graphmem.state.values import PendingCalls, Reason, StepOutput, StepResult, ToolResult
+from graphmem.state.view import Plan, View
 from graphmem.task.context import Context
-from graphmem.task.outputs import actions, parsed_output, storable, usage_text
+from graphmem.task.outputs import actions, ordered_results, parsed_output, storable, usage_text
 from graphmem.task.own_calls import OwnCall, not_alone, own_call
 from graphmem.task.prompt import Prompt
 from graphmem.task.reading import folded, status_of
@@ -148,7 +149,7 @@ class Request:
         refused = rules.refusal(stored) or (not_alone(stored) if own_calls else None)
         if refused is not None:
             commit = replace(commit, kind="refused", refused=refused, calls=(), message=None)
-            return self._result(*self._repository.step(commit, rules.Plan()), parsed, stored)
+            return self._result(*self._repository.step(commit, Plan()), parsed, stored)
         call, rest = own_call(stored, self.options, in_r=status.in_r) if own_calls else (None, stored)
         if call is None:
             return self._committed(status, stored, parsed, commit)
@@ -235,7 +236,7 @@ class Request:
         if not isinstance(pending, PendingCalls) or not pending.calls:
             raise InvalidValueError("there are no calls to observe: give a StepResult with calls, or status.pending")
         undoable = {self._context.text(n) for n in self._irreversible | check_tools("irreversible", irreversible)}
-        ordered = _ordered(pending, results)
+        ordered = ordered_results(pending, results)
         limits = self._context.limits
         texts = [
             None
@@ -275,7 +276,7 @@ class Request:
         key = ("step", *parts) if attempt is None else ("named", str(self.number), attempt)
         return attempt_key(self._repository.space, self._repository.task, *key)
 
-    def _view(self, status: Status, unknown: tuple[str, ...], attempt: str) -> rules.View:
+    def _view(self, status: Status, unknown: tuple[str, ...], attempt: str) -> View:
         """What the status shows, with the facts about further ids at the same version."""
         if not unknown:
             return status.view()
@@ -284,7 +285,7 @@ class Request:
             raise self._stale()
         return status.view().with_facts(facts)
 
-    def _plan(self, output: StepOutput, view: rules.View, fault: Reason | None = None) -> rules.Plan:
+    def _plan(self, output: StepOutput, view: View, fault: Reason | None = None) -> Plan:
         plan = rules.validate(output, view)
         if fault is not None:
             plan = replace(plan, rejected=(*plan.rejected, fault))
@@ -340,20 +341,3 @@ class Request:
 
 def _call_fault(call: OwnCall) -> Reason | None:
     return None if call.fault is None else Reason(what=f"call {call.name}", why=call.fault)
-
-
-def _ordered(pending: PendingCalls, results: Sequence[ToolResult]) -> list[ToolResult]:
-    """The results in the order of the calls, exactly one each."""
-    if not isinstance(results, list | tuple) or not all(isinstance(result, ToolResult) for result in results):
-        raise InvalidValueError(f"results must be a list of ToolResult, not {results!r}")
-    given = {result.call_id: result for result in results}
-    wanted = [call.id for call in pending.calls]
-    if len(given) != len(results):
-        raise InvalidValueError("two results name the same call; give one result for each call id")
-    extra, missing = sorted(set(given) - set(wanted)), [id_ for id_ in wanted if id_ not in given]
-    if extra or missing:
-        faults = [f"no result for {id_}" for id_ in missing] + [f"no such call: {id_}" for id_ in extra]
-        raise InvalidValueError(
-            f"{'; '.join(faults)}. Every call needs one result; ToolResult.unknown(call_id) where nobody knows."
-        )
-    return [given[id_] for id_ in wanted]

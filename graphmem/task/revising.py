@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphmem.errors import StoreError
-from graphmem.state.rules import Fact, Plan, View, validate_across
+from graphmem.state.rules import validate_across
 from graphmem.state.values import ActiveState, StepOutput, Version
+from graphmem.state.view import Fact, Plan, View
 from graphmem.store import Connection, Run, query
 from graphmem.task.forking import ran_calls
 from graphmem.task.repository import Commit, json_list, operation_id, ref_row, version_row

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from graphmem.llm.tokens import Tokenizer
 from graphmem.state.index import Index
 from graphmem.state.render import agent_status, input_prompt, observation_text
-from graphmem.state.rules import View
 from graphmem.state.values import ActiveState, IndexEntry, Observation, PendingCalls, Reason, Value
+from graphmem.state.view import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

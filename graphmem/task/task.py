@@ -5,20 +5,18 @@ for Grow, which is `request.observe`; so are time travel and forks.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from uuid import uuid4
 
 from graphmem.errors import (
-    AbandonedAttemptError,
     InvalidValueError,
     NoOpenRequestError,
     RequestClosedError,
-    RequestOpenError,
     StoreError,
     TaskExistsError,
 )
 from graphmem.task.context import Context
 from graphmem.task.forking import Forking, Origin, fork_attempt
 from graphmem.task.loading import BATCH, Loading, Pair
+from graphmem.task.opening import opened_request
 from graphmem.task.operations import Operations
 from graphmem.task.past import Past
 from graphmem.task.prompt import Prompt
@@ -35,8 +33,6 @@ from graphmem.trace import (
     Summary,
     Verdict,
     World,
-    attempt_key,
-    root_keys,
 )
 from graphmem.vocabulary import check_name, check_text, check_tools, whole_number
 
@@ -100,37 +96,9 @@ class Task:
             RequestOpenError: one is open; `open_request()` resumes it.
             InvalidValueError: the text is empty or cannot be stored, or the mechanisms differ from the task's.
         """
-        text = check_text("the text of a request", text, max_bytes=self._context.limits.text_bytes)
-        if not text.strip():
-            raise InvalidValueError("the text of a request is empty; give what the user asked for")
-        if attempt is not None:
-            check_text("attempt", attempt, max_bytes=1_000)
-        stored = self._context.text(text)
-        opened = self._repository.open_request(
-            stored,
-            attempt=attempt_key(self.space, self.name, "open", uuid4().hex if attempt is None else attempt),
-            author=self._context.author(author),
-            options=self._options,
-            roots=root_keys(self.space, self.name),
+        opened = opened_request(
+            self._context, self._repository, text, attempt=attempt, author=author, options=self._options
         )
-        match opened.verdict:
-            case "open":
-                raise RequestOpenError(
-                    f"{self!r}: request {opened.number} is open. task.open_request() resumes it, a message finishes it",
-                    is_same=opened.text == stored,
-                )
-            case "replay" if opened.text != stored:
-                raise InvalidValueError(
-                    f"{self!r}: this attempt opened request {opened.number} with another text before"
-                )
-            case "options":
-                given = {name: value for name, value in opened.options.items() if self._options[name] is not None}
-                made = ", ".join(f"{name}={value}" for name, value in given.items())
-                raise InvalidValueError(f"{self!r} was made with {made}; a task keeps them for life")
-            case "abandoned":
-                raise AbandonedAttemptError(
-                    f"{self!r}: this attempt belongs to a step that a revise left behind; use another key"
-                )
         return self._handle(opened.number, opened.text, opened.options)
 
     def open_request(self) -> Request:

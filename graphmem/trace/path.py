@@ -23,8 +23,8 @@ _MARK: Final = 32  # characters that it takes to say that some are left out
 class Path(Value):
     """The path of a task. `summaries`: C from the root; `recent`: R in order; `hints`: H.
 
-    `at`: the step as of which it is, None for now; `unseen`: ids of raw results that the next status shows as the
-    latest observation; `options`: which of the mechanisms the task has (§4.4); `boundary`: the ℓ where R begins.
+    `at`: the step as of which it is, None for now; `unseen`: ids of raw results of R that the next status shows as
+    the latest observation; `options`: which of the mechanisms the task has (§4.4); `boundary`: the ℓ where R begins.
     """
 
     space: str

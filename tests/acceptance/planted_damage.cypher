@@ -282,9 +282,6 @@ MATCH (s:Step {task: $p.w, kind: 'revise'}) REMOVE s.note
 // branches: it is abandoned by no revise that went back before it
 MATCH (s:Step {task: $p.w, number: 6}) SET s.kind = 'maintain', s.abandoned_step = 10
 
-// states: it is a copy of no one version
-MATCH (v:State {task: $p.f, id: 'fact', from_step: 13})-[e:DERIVES]->(:State) DELETE e
-
 // branches: the step that it went back to did not make the summary that it restored the top
 MATCH (s:Step {task: $p.w, number: 10}) SET s.boundary_step = 7
 
@@ -366,7 +363,7 @@ MATCH (n:TraceNode {task: $p.f, number: 4})<-[e:CHILD_OF]-(:RawObservation) DELE
 MATCH (v:State {task: $p.f, id: 'fact', from_step: 13}) SET v.summary = 'x'
 
 // copies: its original was not in view where it was forked
-MATCH (v:State {task: $p.w, id: 'fact', from_step: 4}) SET v.to_step = 4
+MATCH (v:State {task: $p.w, id: 'fact', from_step: 9}) SET v.to_step = 11
 
 // copies: the state fact was in view where it was forked and did not come along
 MATCH (v:State {task: $p.f, id: 'fact', from_step: 13}) DETACH DELETE v
@@ -379,6 +376,9 @@ MATCH (s:Step {task: $p.f, number: 13}) SET s.of_step = 11
 
 // copies: its origin is no task of its space
 MATCH (t:Task {key: $p.f}) SET t.origins = ['x']
+
+// copies: its origins are not its origin and those of it
+MATCH (t:Task {key: $p.f}) SET t.origins = [$p.t] + t.origins
 
 // copies: its own trace nodes are not numbered on from its origin
 MATCH (t:Task {key: $p.f}) SET t.origin_nodes = [3]

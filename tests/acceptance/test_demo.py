@@ -40,7 +40,7 @@ def test_the_demo_has_the_size_that_was_promised(report: DemoReport) -> None:
 def test_the_demo_says_one_line_a_step_and_what_to_type_next(report: DemoReport, told: list[str]) -> None:
     for step in report.steps:
         assert sum(line.startswith(f"{step.step:>4}  ") for line in told) == 1
-    assert len(report.commands) == 5
+    assert len(report.commands) == 7
     assert len(report.queries) == 2
     assert {line.strip() for line in told} >= {*report.commands}
     words = " ".join(" ".join(told).split())
