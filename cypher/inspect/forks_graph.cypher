@@ -5,9 +5,10 @@
 // why: a copy in a fork derives from its original, so that these arrows join the two pictures. At most 78 nodes.
 MATCH (t:Task {key: $p.space + '/' + $p.task})
 CALL (t) {
+  WITH t, coalesce($p.other, '') AS named
   OPTIONAL MATCH (o:Task) USING INDEX o:Task(space, name)
   WHERE o.space = t.space AND o.name IS NOT NULL
-    AND CASE WHEN $p.other IS NULL THEN t.key IN o.origins OR o.key IN t.origins ELSE o.name = $p.other END
+    AND CASE WHEN named = '' THEN t.key IN o.origins OR o.key IN t.origins ELSE o.name = named END
   WITH o ORDER BY o.next_step DESC LIMIT 1
   RETURN o
 }

@@ -157,6 +157,7 @@ MATCH (s:Step {task: $p.t, number: 3}) SET s.request = 9
 // requests: request 4 is missing
 MATCH (t:Task {key: $p.t}) SET t.next_request = t.next_request + 1
 
+// requests: another step finished it
 // requests: it is neither open, finished nor abandoned
 MATCH (r:Request {task: $p.t, number: 2}) REMOVE r.finished_step
 
@@ -242,6 +243,7 @@ MATCH (t:Task {key: $p.t}) MATCH (s:SummaryNode {key: t.p_t}) MATCH (x:TraceNode
 MATCH (t:Task {key: $p.t}) MATCH (s:SummaryNode {key: t.p_t}) SET s.boundary = 1
 
 // covers: its verdict is none
+// told: its verdict is not what the steps about it say
 MATCH (t:Task {key: $p.t}) MATCH (s:SummaryNode {key: t.p_t}) SET s.verdict = 'fine'
 
 // results: its raw results are not numbered from 1
@@ -276,12 +278,15 @@ MATCH (s:Step {task: $p.w, number: 9}) SET s.scope = s.left_scope
 MATCH (s:Step {task: $p.w, number: 9}) REMOVE s.left_scope
 
 // branches: it does not say where it went back to, or why
+// told: its note is not what the steps about it say
 MATCH (s:Step {task: $p.w, kind: 'revise'}) REMOVE s.note
 
 // branches: it holds no verdict
 // branches: it is abandoned by no revise that went back before it
+// told: no step gave it its text
 MATCH (s:Step {task: $p.w, number: 6}) SET s.kind = 'maintain', s.abandoned_step = 10
 
+// branches: it is abandoned by no revise that went back before it
 // branches: the step that it went back to did not make the summary that it restored the top
 MATCH (s:Step {task: $p.w, number: 10}) SET s.boundary_step = 7
 
@@ -289,6 +294,7 @@ MATCH (s:Step {task: $p.w, number: 10}) SET s.boundary_step = 7
 MATCH (s:Step {task: $p.w, number: 8}) MATCH (r:Step {task: $p.w, number: 10}) SET s.top = r.top
 
 // branches: it did not put the cursor where that step had it
+// ledger: its p_b, p_t or boundary is no node
 MATCH (s:Step {task: $p.w, number: 10}) SET s.p_b = s.p_b + 'x'
 
 // branches: its feedback is not the one that stands after it
@@ -305,6 +311,7 @@ MATCH (s:Step {task: $p.w, number: 8}) SET s.abandoned_step = 12
 // requests: its finished_step is not the one that finished it
 MATCH (r:Request {task: $p.t, number: 1}) SET r.finished_step = 7
 
+// branches: it is abandoned by no revise that went back before it
 // requests: the step that finished it is abandoned
 MATCH (s:Step {task: $p.t, number: 8}) SET s.abandoned_step = 18
 
@@ -323,7 +330,6 @@ MATCH (r:Request {task: $p.f, number: 1}) SET r.text = 'another'
 MATCH (r:Request {task: $p.f, number: 1}) REMOVE r.copied_step
 
 // told: no step gave it its text
-// told: its text is not the last one that was given
 MATCH (s:Step {task: $p.w, kind: 'compress'}) REMOVE s.text
 
 // told: its text is not of the step that it names
@@ -344,10 +350,12 @@ MATCH (s:SummaryNode {task: $p.f, rank: 1}) SET s.verdict = 'passed'
 // copies: it is a copy of not exactly one of its kind
 MATCH (n:TraceNode {task: $p.f, number: 2})-[e:DERIVES]->() DELETE e
 
+// copies: it differs from its original in rank or boundary
 // copies: it is a copy from a task that is not its origin
 // copies: its copied_step is not the step of its original, before the fork
-// copies: it differs from its original in rank or boundary
-MATCH (n:SummaryNode {task: $p.f, rank: 1})-[e:DERIVES]->() MATCH (x:SummaryNode {task: $p.t, rank: 2}) DELETE e CREATE (n)-[:DERIVES]->(x)
+// told: its text is not the last one that was given
+MATCH (n:SummaryNode {task: $p.f, rank: 1})-[e:DERIVES]->() MATCH (x:SummaryNode {task: $p.t,
+rank: 2}) DELETE e CREATE (n)-[:DERIVES]->(x)
 
 // copies: its copied_step is not the step of its original, before the fork
 MATCH (n:TraceNode {task: $p.f, number: 2}) SET n.copied_step = n.copied_step + 1
@@ -363,18 +371,32 @@ MATCH (n:TraceNode {task: $p.f, number: 4})<-[e:CHILD_OF]-(:RawObservation) DELE
 MATCH (v:State {task: $p.f, id: 'fact', from_step: 13}) SET v.summary = 'x'
 
 // copies: its original was not in view where it was forked
+// states: its to_step and its label :Live disagree
+// versions: nothing follows where it ended, though that step did not remove it: a gap
 MATCH (v:State {task: $p.w, id: 'fact', from_step: 9}) SET v.to_step = 11
 
 // copies: the state fact was in view where it was forked and did not come along
 MATCH (v:State {task: $p.f, id: 'fact', from_step: 13}) DETACH DELETE v
 
 // copies: its first step made no fork
+// ledger: the trace node that it visited does not exist
+// versions: it is a copy and did not come with the fork, or the other way round
+// versions: the step that began it does not say so
 MATCH (s:Step {task: $p.f, number: 13}) SET s.kind = 'open'
 
+// copies: it did not begin with the version and the request of that step
 // copies: its first step does not follow the one where it was forked
+// copies: its own trace nodes are not numbered on from its origin
 MATCH (s:Step {task: $p.f, number: 13}) SET s.of_step = 11
 
+// copies: it did not begin with the version and the request of that step
+// copies: it is a copy from a task that is not its origin
+// copies: its first step does not follow the one where it was forked
 // copies: its origin is no task of its space
+// copies: its own trace nodes are not numbered on from its origin
+// refs: leads to what it is no copy of
+// requests: it is no copy of the request of its origin
+// versions: it differs from its first version in task, id, birth, position, request or kind
 MATCH (t:Task {key: $p.f}) SET t.origins = ['x']
 
 // copies: its origins are not its origin and those of it

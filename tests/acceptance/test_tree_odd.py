@@ -170,7 +170,8 @@ def test_irreversible_tools_are_names_in_a_collection(walk: Walk, space: Space, 
 
 @pytest.mark.parametrize("option", ["psa", "isu", "compress", "maintain", "revise", "isolate_states"])
 def test_a_mechanism_is_on_or_off(space: Space, option: str) -> None:
-    for given in (0, 1, "no", "", [], {}):
+    odd: tuple[object, ...] = (0, 1, "no", "", [], {})
+    for given in odd:
         with pytest.raises(InvalidValueError, match=option):
             space.task("t", **{option: given})  # type: ignore[arg-type]
 

@@ -66,14 +66,15 @@ def kinds(answers: list[Any]) -> Counter[type]:
 
 def count(connection: Connection, space: Space, label: str, task: str = "t") -> int:
     text = "MATCH (n {task: $p.task}) WHERE $p.label IN labels(n) RETURN count(n) AS count"
-    return int(connection.run("test", text, {"task": f"{space.name}/{task}", "label": label})[0]["count"])  # type: ignore[arg-type]
+    return int(connection.run("test", text, {"task": f"{space.name}/{task}", "label": label})[0]["count"])
 
 
 def check_ledger(connection: Connection, space: Space, task: str = "t") -> list[dict[str, Any]]:
     """Numbers from 1 without a gap, versions that go up by one with every step but a verdict."""
     rows = connection.run(
         "test",
-        "MATCH (s:Step {task: $p.task}) RETURN s.number AS number, s.kind AS kind, s.version AS version ORDER BY number",
+        "MATCH (s:Step {task: $p.task}) RETURN s.number AS number, s.kind AS kind, s.version AS version "
+        "ORDER BY number",
         {"task": f"{space.name}/{task}"},
     )
     assert [row["number"] for row in rows] == list(range(1, len(rows) + 1))
@@ -277,7 +278,7 @@ def test_finish_against_revise(task: Task, space: Space, connection: Connection)
 def test_two_revises_at_once(
     task: Task, space: Space, connection: Connection, targets: tuple[int | None, int | None]
 ) -> None:
-    answers = both(*(lambda t=t: task.revise(t, feedback=f"to {t}") for t in targets))  # type: ignore[misc]
+    answers = both(*(lambda t=t: task.revise(t, feedback=f"to {t}") for t in targets))
     done = [(t, a) for t, a in zip(targets, answers, strict=True) if isinstance(a, Revised)]
     assert kinds(answers) <= Counter({Revised: 2, OffPathError: 1, NothingToReviseError: 1})
     assert done
@@ -330,7 +331,8 @@ def test_of_the_models_own_revise_and_the_callers_one_is_stale_or_both_are_in_or
 def test_of_two_forks_of_one_name_from_other_steps_one_is_made(task: Task, space: Space) -> None:
     answers = at_once(8, lambda i: task.fork("f", at=(4, 7)[i % 2]))
     assert kinds(answers) == {Task: 4, TaskExistsError: 4}
-    (origin,) = {made.origin().step for made in answers if isinstance(made, Task)}
+    origins = [made.origin() for made in answers if isinstance(made, Task)]
+    (origin,) = {made.step for made in origins if made is not None}
     assert origin in (4, 7)
     assert space.task("f").path().version == task.at(origin).path().version + 1
 
@@ -341,7 +343,7 @@ def test_a_fork_at_a_past_step_is_exact_while_its_origin_writes(
     at = 7
     status, path, states = task.at(at).status(), task.at(at).path(), task.at(at).states()
     with writing(task) as wrote:
-        forks = []
+        forks: list[Task] = []
         while len(wrote) < 25:
             forks.append(task.fork(f"f{len(forks)}", at=at))
     assert len(forks) > 3

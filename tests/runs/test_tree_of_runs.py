@@ -34,8 +34,8 @@ def test_every_step_of_a_recorded_run_can_be_looked_back_to(played: graphmem.Tas
         assert [s.id for s in then.states()] == sorted(
             {s.id for s in then.states()}, key=[s.id for s in then.states()].index
         )
-    now, then = played.path().to_dict(), last.path().to_dict()
-    assert {**then, "at": None} == now
+    now, past = played.path().to_dict(), last.path().to_dict()
+    assert {**past, "at": None} == now
 
 
 def test_a_recorded_run_is_forked_and_revised_in_the_middle(

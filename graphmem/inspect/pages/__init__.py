@@ -17,6 +17,8 @@ _FOLDER: Final = Path(__file__).parent
 _COLOUR: Final = re.compile(r"^node\.(\w+) \{ color: (#\w{6});", re.MULTILINE)
 _ANCHOR: Final = "MATCH (t:Task {key: $p.space + '/' + $p.task})"
 
+_QUERIES: Final = ("path_graph", "failed_graph", "failed_branches", "why_graph", "impact_graph", "forks_graph")
+
 _LEGEND: Final = (
     ("Task", "the task"),
     ("Request", "one request of the user"),
@@ -26,7 +28,7 @@ _LEGEND: Final = (
     ("Judgement", "a conclusion or decision"),
     ("Artifact", "something made, such as a booking"),
     ("TraceNode", "calls of one step, with their results"),
-    ("SummaryNode", "a finished part of the path"),
+    ("SummaryNode", "a finished subgoal"),
     ("RawObservation", "a raw result, verbatim"),
 )
 
@@ -38,8 +40,7 @@ def style() -> str:
 
 def first_query(space: str | None = None, task: str | None = None) -> str:
     """What the editor holds: the live graph of a task; without one, of the task with the longest ledger."""
-    text = query("inspect/live_graph").text.replace(_ANCHOR, anchor(space, task))
-    return f"// What counts now: requests, states in view, the active path\n{text.strip()}"
+    return f"// What counts now: requests, states in view, the active path\n{_typed('live_graph', space, task)}"
 
 
 def guide(address: str, space: str | None = None, task: str | None = None) -> str:
@@ -48,9 +49,18 @@ def guide(address: str, space: str | None = None, task: str | None = None) -> st
     colours = dict(_COLOUR.findall(style()))
     legend = "\n".join(_legend_row(colours[label], label, meaning) for label, meaning in _LEGEND)
     queries = {"first": first_query(space, task), "anchor": anchor(space, task)}
+    queries |= {name: _typed(name, space, task) for name in _QUERIES}
     escaped = {name: html.escape(text, quote=False) for name, text in queries.items()}
     parts = {**colours, **escaped, "address": address, "legend": legend}
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], text)
+
+
+def _typed(name: str, space: str | None, task: str | None) -> str:
+    """A named query as a person runs it: the task a literal, and what may be left out `null`."""
+    text = query(f"inspect/{name}").text
+    for line in (f"{_ANCHOR} USING INDEX t:Task(key)", _ANCHOR):
+        text = text.replace(line, anchor(space, task))
+    return re.sub(r"\$p\.\w+", "null", text).strip()
 
 
 def _legend_row(colour: str, label: str, meaning: str) -> str:
