@@ -1,9 +1,9 @@
 """Is what an agent sees exact after wrong calls? Runs in a world whose truth is known, with 1, 2 and 5 wrong calls.
 
-`python -m experiments.exactness --seeds 30` plays the runs of `experiments.wrong_turns` in
-both worlds. `restored`: the simulator is put back with each Revise. `unchanged`: what was done is compensated by calls,
-which are left behind with the branch (a path that holds the compensation of what is not on it could not be replayed);
-messages cannot be undone and have to be reported. Held, at every step and at the end:
+`python -m experiments.exactness --seeds 30` plays the runs of `experiments.wrong_turns` in both worlds. `restored`: the
+simulator is put back with each Revise. `unchanged`: what was done is compensated by calls, which are left behind with
+the branch (a path that holds the compensation of what is not on it could not be replayed); messages cannot be undone
+and have to be reported. Held, at every step and at the end:
 
 - `path`: the active path is the gold list, with arguments and results; `replay`: it gives the gold world when replayed;
 - `world`: the simulator is the gold world, but for messages that the revises reported as irreversible;

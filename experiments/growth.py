@@ -1,10 +1,10 @@
 """How long a prompt gets as a run goes on: full history, FlowState, MAGE, and both (the paper's Figure 4).
 
-`python -m experiments.growth --steps 500` plays two scripted runs: one of many requests of
-ten calls each, one of a single long request. Results of tools are JSON of 60 to 2,500 tokens, the same for every way.
-After each subgoal of six calls the agent compresses it; of the states it wrote there it keeps one and removes the rest.
-A script decides, no model does: the figures say what is shown, not how well it is used. A prompt is measured before
-each call, without a system message. `--json FILE` and `--svg FILE` keep numbers and plot.
+`python -m experiments.growth --steps 500` plays two scripted runs: one of many requests of ten calls each, one of a
+single long request. Results of tools are JSON of 40 to 1,600 tokens, the same for every way. After each subgoal of six
+calls the agent compresses it; of the states it wrote there it keeps one and removes the rest. A script decides, no
+model does: the figures say what is shown, not how well it is used. A prompt is measured before each call, without a
+system message. `--json FILE` and `--svg FILE` keep numbers and plot.
 """
 
 import argparse

@@ -1,12 +1,16 @@
-"""The plot of `experiments.growth`: one panel a script, one line a way, on a logarithmic scale, as SVG text."""
+"""The plot of `experiments.growth`, as SVG text: one panel a script, one line a way, on a logarithmic scale.
+
+A line is the mean of the last 20 steps, since a prompt grows with each call and shrinks with each compression.
+"""
 
 import math
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 _COLORS: Final = ("#8a8a8a", "#d9822b", "#2f7fd1", "#1f9d55")
 _DASHES: Final = ("6 3", "2 2", "", "")
-_WIDTH, _HEIGHT, _LEFT, _TOP = 420, 300, 60, 40
+_WIDTH, _HEIGHT, _LEFT, _TOP = 420, 300, 70, 40
 _PANEL: Final = _WIDTH + _LEFT + 30
 
 Curves = Mapping[str, Sequence[int]]
@@ -49,7 +53,7 @@ def _axes(title: str, low: int, high: int, steps: int) -> Iterator[str]:
 
 
 def _curves(curves: Curves, low: int, high: int) -> Iterator[str]:
-    for i, curve in enumerate(curves.values()):
+    for i, curve in enumerate(map(_smooth, curves.values())):
         points = " ".join(
             f"{_WIDTH * (n + 1) / len(curve):.1f},"
             f"{_HEIGHT * (high - max(low, math.log10(max(length, 1)))) / (high - low):.1f}"
@@ -57,3 +61,7 @@ def _curves(curves: Curves, low: int, high: int) -> Iterator[str]:
         )
         dash = f' stroke-dasharray="{_DASHES[i]}"' if _DASHES[i] else ""
         yield f'<polyline points="{points}" fill="none" stroke="{_COLORS[i]}" stroke-width="1.5"{dash}/>'
+
+
+def _smooth(curve: Sequence[int]) -> list[float]:
+    return [statistics.fmean(curve[max(0, n - 19) : n + 1]) for n in range(len(curve))]

@@ -222,18 +222,15 @@ def log(
     with _open(reach) as graph:
         found = inspect.log(graph.connection, space, task, request=request, first=first, last=last, limit=limit + 1)
     rows = _limited(found, limit, newest=True)
-    _answer(
-        rows,
-        as_json,
-        ("STEP", "REQUEST", "KIND", "LEFT", "NODE", "CHANGES", "CALLS OR TEXT"),
-        _log_cells,
-        "no step in that range",
-    )
+    left = any(line.abandoned_step is not None for line in rows)
+    headers = ("STEP", "REQUEST", "KIND", *(("LEFT",) if left else ()), "NODE", "CHANGES", "CALLS OR TEXT")
+    _answer(rows, as_json, headers, lambda line: _log_cells(line, left=left), "no step in that range")
 
 
-def _log_cells(line: inspect.LogLine) -> Sequence[object]:
+def _log_cells(line: inspect.LogLine, *, left: bool) -> Sequence[object]:
     node = None if line.node is None else f"{'=' if line.merged else ''}{line.node}"
-    return line.number, line.request, line.kind, line.abandoned_step, node, change_words(line), result_words(line)
+    abandoned = (line.abandoned_step,) if left else ()
+    return line.number, line.request, line.kind, *abandoned, node, change_words(line), result_words(line)
 
 
 @click.command()

@@ -73,15 +73,15 @@ CALL (ledger, givers) {
     WITH ledger, giver.node.lineage AS lineage
     UNWIND ledger AS level
     CALL (level, lineage) {
-      MATCH (v:State) USING INDEX v:State(task, lineage, from_step)
-      WHERE v.task = level.task AND v.lineage = lineage AND v.from_step <= level.high
-      RETURN v ORDER BY v.task DESC, v.lineage DESC, v.from_step DESC LIMIT 1
+      MATCH (w:State) USING INDEX w:State(task, lineage, from_step)
+      WHERE w.task = level.task AND w.lineage = lineage AND w.from_step <= level.high
+      RETURN w ORDER BY w.task DESC, w.lineage DESC, w.from_step DESC LIMIT 1
     }
-    RETURN v ORDER BY v.from_step DESC LIMIT 1
+    RETURN w ORDER BY w.from_step DESC LIMIT 1
   }
-  WITH giver, v WHERE coalesce(v.refs_at, v.key) = giver.node.key
-  WITH giver, v ORDER BY v.from_step, v.id
-  RETURN collect({relation: giver.relation, id: v.id, key: v.lineage}) AS citing
+  WITH giver, w WHERE coalesce(w.refs_at, w.key) = giver.node.key
+  WITH giver, w ORDER BY w.from_step, w.id
+  RETURN collect({relation: giver.relation, id: w.id, key: w.lineage}) AS citing
 }
 OPTIONAL MATCH (given:State {key: coalesce(v.refs_at, v.key)}) USING INDEX given:State(key)
 CALL (given) {

@@ -15,9 +15,10 @@ CALL (t) {
   RETURN [i IN range(0, size(levels) - 1) | {task: levels[i].task, low: levels[i].low, high: coalesce(levels[i + 1].low - 1, 9223372036854775807)}] AS ledger
 }
 UNWIND ledger AS level
-CALL (level) {
+WITH t, level, $p.id AS id
+CALL (level, id) {
   MATCH (s:State) USING INDEX s:State(task, id)
-  WHERE s.task = level.task AND s.id = $p.id
+  WHERE s.task = level.task AND s.id = id
   RETURN s
 }
 WITH t, level, s WHERE s.from_step <= level.high

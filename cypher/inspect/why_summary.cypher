@@ -45,7 +45,8 @@ CALL (chain, boundary, kids) {
   ORDER BY away, coalesce(c.written, c.from_step) DESC
   RETURN collect(c)[0..50] AS candidates
 }
-WITH t, ledger, coalesce(k, candidates[0]) AS c, candidates WHERE coalesce(k, candidates[0]) IS NOT NULL
+WITH t, ledger, coalesce(k, candidates[0]) AS c, candidates
+WITH t, ledger, c, candidates WHERE c IS NOT NULL
 CALL (c) {
   MATCH (c) ((a)-[:DERIVES]->(b) WHERE a.copied_step IS NOT NULL)* (o)
   WITH c, o, CASE WHEN o.copied_step IS NULL THEN o END AS real

@@ -1,7 +1,7 @@
 // Grows a chain of nodes at once: for each row what `step` with its calls and `observe` with their results would write, one after another.
 // mode: write
 // params: space, task, op, request, version, step, p_b, author, results_author, fold, rows, hints
-// returns: verdict, nodes, stored, linked
+// returns: verdict, low, merged, stored, linked
 // why: keys follow from the parent's key and the content, so they are all known before; rows that merge come first, since a new node has no children.
 // why: the guard has `next_step` beside the version: a verdict raises no version, and the numbers of the steps are told by the caller.
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
@@ -53,19 +53,19 @@ CALL (rows) {
 }
 CALL (rows, known) {
   UNWIND rows AS row
+  WITH row WHERE row.i < known
   MATCH (x:TraceNode {key: row.node}) USING INDEX x:TraceNode(key)
-  CALL (row, x, known) {
-    WITH row, x, known WHERE row.i < known
+  CALL (x) {
     MATCH (x)<-[:COVERS]-(s)
     WITH s ORDER BY s.from_step DESC
     RETURN collect(CASE WHEN s.verdict = 'failed' AND NOT s:OnPath THEN s.note END)[0..$p.hints] AS notes
   }
-  WITH row, x, known, notes ORDER BY row.i
-  RETURN collect({number: x.number, merged: row.i < known, notes: notes}) AS nodes
+  WITH row, x, notes ORDER BY row.i
+  RETURN collect({number: x.number, notes: notes}) AS merged
 }
 CALL (t, rows, low, known) {
   WITH t, low, known, rows WHERE size(rows) > 0
   SET t.p_b = rows[-1].node, t.next_node = low + size(rows) - known, t.next_step = $p.step + 2 * size(rows), t.version = $p.version + 2 * size(rows),
     t.observed_step = $p.step + 2 * size(rows) - 1, t.last_step = $p.step + 2 * size(rows) - 2, t.pending_step = null, t.pending_hash = null
 }
-RETURN verdict, nodes, stored, linked
+RETURN verdict, low, merged, stored, linked

@@ -4,7 +4,7 @@ A fork and its origin share what came before the fork: its copies are known by t
 written, and both sides are read as of a step, so the answer does not move while it is being made.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,7 @@ def compared(connection: Connection, a: "Past", b: "Past") -> Comparison:
             break
         shared += 1
     paths, states = (a.path(), b.path()), ({s.id: s for s in a.states()}, {s.id: s for s in b.states()})
-    common = _common_summaries(*paths, until=trails[0][shared - 1]["number"] if shared else -1)
+    common = _common_summaries(*paths, shared={row["number"] for row in trails[0][:shared]})
     sides = [
         Side(
             task=path.task,
@@ -100,14 +100,19 @@ def _content(state: ActiveState) -> tuple[object, ...]:
     return state.kind, state.summary, state.value
 
 
-def _common_summaries(a: Path, b: Path, *, until: int) -> int:
-    """How many summaries both begin with."""
+def _common_summaries(a: Path, b: Path, *, shared: Set[int]) -> int:
+    """How many summaries both begin with: of one text and over the same nodes."""
     count = 0
-    for mine, theirs in zip(a.summaries, b.summaries, strict=False):
-        if (mine.boundary, mine.text) != (theirs.boundary, theirs.text) or mine.boundary > until:
+    for mine, theirs, end, other in zip(a.summaries, b.summaries, _ends(a), _ends(b), strict=False):
+        if (mine.boundary, mine.text, end) != (theirs.boundary, theirs.text, other) or end not in shared:
             break
         count += 1
     return count
+
+
+def _ends(path: Path) -> list[int]:
+    """The ℓ of the last node that each summary covers: where the next one starts, or R."""
+    return [*(summary.boundary for summary in path.summaries[1:]), path.boundary]
 
 
 def _trail(connection: Connection, path: Path) -> list[Mapping[str, Any]]:

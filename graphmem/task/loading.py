@@ -124,7 +124,9 @@ class Loading:
                 raise self._stale()
             return done, str(cursor["p_b"])
         self._check(row["verdict"])
-        grown = [_grown(one, node) for one, node in zip(rest, row["nodes"], strict=True)]
+        nodes = [node | {"merged": True} for node in row["merged"]]
+        new = ({"number": row["low"] + i, "merged": False, "notes": ()} for i in range(len(rest) - len(nodes)))
+        grown = [_grown(one, node) for one, node in zip(rest, (*nodes, *new), strict=True)]
         return done + grown, rows[-1]["node"]
 
     def _done(self, recorded: Sequence[_Recorded]) -> tuple[Row, list[Grown]]:
@@ -216,12 +218,11 @@ def _check_touched(row: Row, rows: Sequence[Row]) -> None:
     """Compare what the statement touched with what it meant to touch."""
     if row["verdict"] != "ok":
         return
-    fresh = [meant for meant, node in zip(rows, row["nodes"], strict=False) if not node["merged"]]
-    meant = (sum(len(one["results"]) for one in fresh), len(rows), len(rows))
-    touched = (row["stored"], row["linked"], len(row["nodes"]))
+    meant = (sum(len(new["results"]) for new in rows[len(row["merged"]) :]), len(rows))
+    touched = (row["stored"], row["linked"])
     if touched != meant:
         raise StoreError(
-            f"loading refused: it meant to store, link and tell {meant} but touched {touched}; nothing was written. "
+            f"loading refused: it meant to store and link {meant} but touched {touched}; nothing was written. "
             "Run `graphmem doctor`.",
             command="graphmem doctor",
         )

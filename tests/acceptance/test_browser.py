@@ -7,6 +7,7 @@ import http.client
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -39,7 +40,7 @@ def run_as_browser(env: Mapping[str, str], text: str) -> tuple[list[dict[str, An
 
 @pytest.fixture
 def trip(space: graphmem.Space) -> graphmem.Task:
-    """A task with a fact that was replaced, evidence, a rejected operation, and an open request."""
+    """A task with a fact that was replaced, evidence, a rejected operation, a failed branch, and an open request."""
     task = space.task("trip")
     with task.request("Can hotel A be cancelled?") as request:
         look = graphmem.ToolCall(name="read_policy", arguments={"hotel": "A"})
@@ -50,7 +51,10 @@ def trip(space: graphmem.Space) -> graphmem.Task:
         wrong = graphmem.Operation(operation="remove", id="never-there")
         delta = (_add("fee", "Cancelling costs 80 USD", derives, replaces), wrong)
         request.step(request.status(), graphmem.StepOutput(delta=delta, message="It costs 80 USD."))
-    task.request("And hotel B?")
+    request = task.request("And hotel B?")
+    wrong = request.step(request.status(), graphmem.StepOutput(tool_calls=(replace(look, arguments={"hotel": "C"}),)))
+    request.observe(wrong, [graphmem.ToolResult(call_id=wrong.calls[0].id, content="No such hotel")])
+    task.revise(feedback="That was hotel C")
     return task
 
 
@@ -142,3 +146,23 @@ def test_the_live_graph_of_a_long_task_stays_a_picture_of_the_newest(
     assert len({row["node"]["key"] for row in rows}) <= 90
     assert {"long", "10 request 9", "s9 3 2", "40 look", "done 9"} <= names
     assert not {"1 request 0", "s0-0-0", "1 look", "done 0"} & names
+
+
+def test_the_pictures_of_the_guide_show_the_path_what_failed_and_the_fork(
+    trip: graphmem.Task, connection: Connection
+) -> None:
+    trip.fork("plan-b")
+
+    def names(picture: str, task: str = "trip", **more: str) -> set[str]:
+        rows = connection.read(
+            query(f"inspect/{picture}_graph"), {"space": trip.space, "task": task, "id": None, "other": None} | more
+        )
+        assert {row["relation"] for row in rows} - {None}
+        return {row["node"]["name"] for row in rows}
+
+    path, failed = names("path"), names("failed")
+    assert {"root", "It costs 80 USD.", "1 read policy A"} <= path
+    assert "2 read policy C" in failed - path
+    assert {"fee", "obs:1.1 read_policy", "1 read policy A", "It costs 80 USD."} <= names("why", id="fee")
+    assert {"free", "fee"} <= names("impact", id="free")
+    assert {"trip", "plan-b"} <= names("forks") & names("forks", "plan-b") & names("forks", other="plan-b")

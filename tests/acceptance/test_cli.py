@@ -73,6 +73,8 @@ READS: dict[str, tuple[str, ...]] = {
     "disclose": ("trip", "fee", "obs:1.1", "never"),
     "log": ("trip",),
     "why": ("trip", "fee"),
+    "impact": ("trip", "fee"),
+    "blame": ("trip", "fee"),
     "cypher": ("log", "-p", "task=trip"),
 }
 
@@ -273,7 +275,8 @@ def test_every_command_and_option_is_documented() -> None:
     assert undocumented == []
     assert set(found) == {
         *("", "up", "down", "server", "server status", "server logs", "init", "doctor", "demo", "tasks", "requests"),
-        *("status", "states", "show", "disclose", "log", "why", "cypher", "browser"),
+        *("status", "states", "show", "disclose", "log", "why", "impact", "blame", "cypher", "browser"),
+        *("path", "tree", "diff", "prompt", "grep", "compress", "maintain", "revise", "fork"),
     }
     options = {option for command in found.values() for parameter in command.params for option in parameter.opts}
     assert "--password" not in options

@@ -76,7 +76,8 @@ def advice(answer: Result) -> str:
 @pytest.mark.parametrize(
     ("arguments", "command"),
     [
-        (("why", "trip", "obs:1.1"), "graphmem show trip obs:1.1 --space SPACE"),
+        (("why", "trip", "summary:9"), "graphmem path trip --space SPACE"),
+        (("impact", "trip", "step:99"), "graphmem log trip --space SPACE"),
         (("show", "trip", "request:1"), "graphmem log trip --request 1 --space SPACE"),
         (("show", "trip", "obs:99.1"), "graphmem log trip --space SPACE"),
         *(
@@ -89,6 +90,8 @@ def advice(answer: Result) -> str:
                 "disclose": ("x",),
                 "log": (),
                 "why": ("x",),
+                "impact": ("x",),
+                "blame": ("x",),
             }.items()
         ),
         (("cypher", "log", "-p", "task=nope"), "graphmem tasks --space SPACE"),

@@ -129,7 +129,7 @@ def test_what_does_not_exist_is_an_error_that_names_the_command(connection: Conn
             read(connection, f"{story}x", "trip")
     with pytest.raises(NotFoundError, match="has no request 3"):
         inspect.log(connection, story, "trip", request=3)
-    for read_id in (inspect.show, inspect.why):
+    for read_id in (inspect.show, inspect.why, inspect.impact, inspect.blame):
         with pytest.raises(NotFoundError, match="never"):
             read_id(connection, story, "trip", "never")
         with pytest.raises(NotFoundError) as of_request:
@@ -206,6 +206,12 @@ def why(connection: Connection, space: str, task: str, id_: str, **more: int) ->
     return found
 
 
+def reasons(connection: Connection, space: str, task: str, id_: str, *, depth: int = 12) -> Reasoned:
+    found = inspect.why(connection, space, task, id_, depth=depth)
+    assert isinstance(found, Reasoned)
+    return found
+
+
 def below(node: Reasoned, *ids: str) -> Reasoned:
     for id_ in ids:
         node = next(child for child in node.below if child.id == id_)
@@ -276,7 +282,7 @@ def test_why_says_where_it_stopped(connection: Connection, space: graphmem.Space
     assert not below(whole, *(f"s{i}" for i in reversed(range(39)))).more
     for depth in (0, 101):
         with pytest.raises(InvalidValueError):
-            inspect.why(connection, space.name, "t", "s39", depth=depth)
+            reasons(connection, space.name, "t", "s39", depth=depth)
 
 
 def test_an_answer_is_plain_json(connection: Connection, story: str) -> None:
@@ -286,7 +292,7 @@ def test_an_answer_is_plain_json(connection: Connection, story: str) -> None:
         inspect.states(connection, story, "trip"),
         inspect.log(connection, story, "trip"),
         inspect.disclose(connection, story, "trip", ["fact", "nope"]),
-        (inspect.why(connection, story, "trip", "plan"),),
+        (reasons(connection, story, "trip", "plan"),),
     )
     for answer in answers:
         assert json.loads(json.dumps([line.to_dict() for line in answer]))

@@ -79,13 +79,18 @@ def grow(task: graphmem.Task, requests: int) -> None:
 def test_a_look_costs_what_it_answers_and_not_what_the_task_holds(
     connection: Connection, space: graphmem.Space
 ) -> None:
-    """`path` and `counts` answer for the whole path and view, the audits for the space, live_graph draws the whole."""
+    """`path`, `why_summary`, `counts` answer for the whole path and view, audits for the space; pictures draw it all."""
     looks: dict[str, dict[str, Any]] = {
         "requests": {"limit": 2},
         "states": {"request": 2},
         "show": {"id": "top0"},
         "show_raw": {"id": "obs:1.1"},
         "why": {"id": "a"},
+        "impact": {"id": "s0.0"},
+        "blame": {"id": "top0"},
+        "step": {"step": 2},
+        "steps": {"numbers": [2, 3, 4]},
+        "outputs": {"numbers": [2, 4]},
         "disclose": {"ids": ["top0", "s0.1", "obs:1.1", "request:1", "never"]},
         "log": {"limit": 3},
     }
@@ -102,10 +107,11 @@ def test_a_look_costs_what_it_answers_and_not_what_the_task_holds(
 
 @pytest.mark.parametrize("version", ["CYPHER 5 ", "CYPHER 25 "])
 def test_every_inspect_query_runs_in_both_languages(connection: Connection, story: str, version: LiteralString) -> None:
-    given = {"space": story, "task": "trip", "id": "fact", "ids": ["fact"]}
+    given = {"space": story, "task": "trip", "id": "fact", "ids": ["fact"], "numbers": [2, 3]}
+    nothing = ("inspect/show_raw", "inspect/why_summary", "inspect/failed_branches", "inspect/trail")
     for name in query_names("inspect"):
         found = query(name)
         p = {key: given.get(key) for key in found.params}
         rows = connection.run(name, version + found.text, p)
         assert all(tuple(row) == found.returns for row in rows)
-        assert rows or name.startswith("inspect/audit_") or name == "inspect/show_raw"
+        assert rows or name.startswith("inspect/audit_") or name in nothing

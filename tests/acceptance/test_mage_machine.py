@@ -19,8 +19,9 @@ from graphmem import Access, Operation, Ref, Relation, StateKind, StepOutput, To
 from graphmem.inspect import audit
 from tests.acceptance.mage_lane import Lane
 from tests.acceptance.mage_model import MageModel
+from tests.acceptance.mage_tree import CannotError
 
-IDS = tuple("abcdefgh")
+IDS = tuple("abcdefghij")
 LANES = 3
 places = st.integers(0, 30)
 lanes = st.integers(0, LANES - 1)
@@ -33,14 +34,18 @@ def placed(*pools: str) -> st.SearchStrategy[Any]:
 sound = placed("own", "own", "past", "raw", "cited", "observed", "observed", "copied")
 refs = st.lists(st.tuples(st.sampled_from(list(Relation)), sound), max_size=2)
 kinds = st.sampled_from(list(StateKind))
-operations = st.one_of(
-    st.tuples(st.just("add"), st.sampled_from(IDS), kinds, st.just(7), refs),
-    st.tuples(st.just("add"), placed("free"), kinds, st.just(7), refs),
+adds = st.tuples(st.just("add"), placed("free"), kinds, st.just(7), refs)
+changes: st.SearchStrategy[Any] = st.one_of(
     st.tuples(st.just("update"), placed("own"), st.none(), st.integers(1, 7), refs),
     st.tuples(st.just("remove"), placed("own"), st.none(), st.just(0), st.just([])),
+    st.tuples(st.just("add"), placed("left", "free"), kinds, st.just(7), refs),
+)
+odd: st.SearchStrategy[Any] = st.one_of(
+    st.tuples(st.just("add"), st.sampled_from(IDS), kinds, st.just(7), refs),
     st.tuples(st.just("update"), st.sampled_from(IDS), st.none(), st.integers(1, 7), refs),
     st.tuples(st.just("remove"), st.sampled_from(IDS), st.none(), st.just(0), st.just([])),
 )
+operations = st.one_of(adds, changes, changes, odd)
 deltas = st.lists(operations, max_size=4)
 some = st.lists(operations, min_size=1, max_size=4)
 accesses = st.lists(placed("past", "cited", "raw", "request"), max_size=2)
@@ -48,6 +53,7 @@ contents = st.lists(st.sampled_from(["x", "x", "y", "z", None]), min_size=1, max
 calls = st.sampled_from([("look",), ("look",), ("book",), ("look", "book")])
 worlds = st.sampled_from(["unchanged", "unchanged", "restored"])
 notes = st.sampled_from([None, "f", "f", "f"])
+rare = st.sampled_from([False, False, False, True])
 
 
 class MageMachine(RuleBasedStateMachine):
@@ -90,6 +96,29 @@ class MageMachine(RuleBasedStateMachine):
         lane = self._ready(which)
         lane.take(self._output(lane, delta, access))
 
+    @rule(
+        which=lanes,
+        first=st.lists(adds, min_size=1, max_size=5),
+        change=st.lists(st.lists(changes, min_size=1, max_size=3), min_size=1, max_size=3),
+        calls=calls,
+        contents=contents,
+        ends=st.sampled_from([0, 0, 1, 1, 2, 3]),
+        n=places,
+        world=worlds,
+    )
+    def take_a_wrong_turn(
+        self, which: int, first: list[Any], change: list[Any], calls: Any, contents: Any, ends: int, n: int, world: str
+    ) -> None:
+        """States of a boundary, then other ones behind it, perhaps in later requests, and back."""
+        lane = self._ready(which)
+        lane.take(self._output(lane, first))
+        self._bound(lane)
+        for i, delta in enumerate(change):
+            self._ready(which)
+            self._grow(lane, calls, contents)
+            lane.take(self._output(lane, delta, message=self._token("done") if i < ends else None))
+        lane.revise(self._possible(lane, n), "key", self._token("f"), world)
+
     @rule(which=lanes, n=places)
     def look_back(self, which: int, n: int) -> None:
         lane = self._ready(which)
@@ -108,8 +137,7 @@ class MageMachine(RuleBasedStateMachine):
         if children:
             content = lane.model.tree[children[n % len(children)]].content
             calls, contents = [tool for tool, _, _ in content], [text for _, _, text in content]
-        lane.take(self._output(lane, [], tool_calls=self._calls(calls)))
-        lane.observe(contents)
+        self._grow(lane, calls, contents)
 
     @rule(which=lanes, rule_based=st.booleans())
     def compress(self, which: int, rule_based: bool) -> None:
@@ -143,27 +171,34 @@ class MageMachine(RuleBasedStateMachine):
             lane.revise(self._picked(lane, m), "key", self._token("f"), world)
             self._ready(which)
             for node in walked if again else []:
-                lane.take(self._output(lane, [], tool_calls=self._calls([tool for tool, _, _ in node.content])))
-                lane.observe([text for _, _, text in node.content])
+                self._grow(lane, [tool for tool, _, _ in node.content], [text for _, _, text in node.content])
                 lane.compress(self._token("did"))
 
         lane.maintain(judged, passed, "" if passed else self._token("late"), meanwhile)
 
-    @rule(which=lanes, n=places, how=st.sampled_from(["key", "boundary", "value"]), feedback=notes, world=worlds)
-    def revise(self, which: int, n: int, how: str, feedback: str | None, world: str) -> None:
+    @rule(
+        which=lanes,
+        n=places,
+        how=st.sampled_from(["key", "boundary", "value"]),
+        feedback=notes,
+        world=worlds,
+        any_=rare,
+    )
+    def revise(self, which: int, n: int, how: str, feedback: str | None, world: str, any_: bool) -> None:
         lane = self._lane(which)
+        picked = self._picked(lane, n) if any_ else self._possible(lane, n)
         if lane.model.texts:
-            lane.revise(self._picked(lane, n), how, feedback and self._token(feedback), world)
+            lane.revise(picked, how, feedback and self._token(feedback), world)
 
-    @rule(which=lanes, n=places, off=st.sampled_from([0, 0, 0, 0, 1]), delta=deltas, access=accesses, world=worlds)
+    @rule(which=lanes, n=places, off=rare, delta=deltas, access=accesses, world=worlds)
     def revise_by_the_models_own_call(
-        self, which: int, n: int, off: int, delta: list[Any], access: list[Any], world: str
+        self, which: int, n: int, off: bool, delta: list[Any], access: list[Any], world: str
     ) -> None:
         lane = self._ready(which)
-        picked = self._picked(lane, n)
+        picked = self._picked(lane, n) if off else self._possible(lane, n)
         arguments: dict[str, Any] = {"feedback": self._token("f"), "world": world}
         if picked is not None:
-            arguments["step"] = lane.model.subgoals[lane.model.subgoals[picked].parent].last + off * 50
+            arguments["step"] = lane.model.subgoals[lane.model.subgoals[picked].parent].last + off * n
         lane.take(self._output(lane, delta, access, tool_calls=(ToolCall(name="revise", arguments=arguments),)))
 
     @rule(which=lanes, n=places, last=st.booleans())
@@ -231,6 +266,30 @@ class MageMachine(RuleBasedStateMachine):
         known += [s for s in lane.keys if s and s not in lane.model.chain()][:1]
         return known[n % len(known)]
 
+    def _possible(self, lane: Lane, n: int) -> int | None:
+        """A target that a revise can have; something is done first where there is none."""
+        known: list[int | None] = []
+        for subgoal in (None, *reversed(lane.model.chain())):
+            try:
+                lane.model.target(subgoal)
+                known.append(subgoal)
+            except CannotError:
+                continue
+        if known or lane.model.pending or not lane.model.texts:
+            return known[n % len(known)] if known else None
+        self._grow(self._ready(self.lanes.index(lane)), ("look",), ["x"])
+        return None
+
+    def _bound(self, lane: Lane) -> None:
+        """A boundary here and now."""
+        if not lane.model.recent():
+            self._grow(lane, ("look",), [f"at {lane.model.p_b}"])
+        lane.compress(self._token("did"))
+
+    def _grow(self, lane: Lane, names: Any, contents: Any) -> None:
+        lane.take(self._output(lane, [], tool_calls=self._calls(names)))
+        lane.observe(contents)
+
     def _calls(self, names: Any) -> tuple[ToolCall, ...]:
         return tuple(ToolCall(name=name, arguments={"q": "same"}) for name in names)
 
@@ -268,6 +327,7 @@ class MageMachine(RuleBasedStateMachine):
             "cited": sorted(model.tool_refs()),
             "copied": list(model.raws)[:3],
             "free": [id_ for id_ in IDS if id_ not in model.states],
+            "left": [id_ for id_ in sorted({w.what for w in model.writings}) if id_ not in model.states],
             "request": [f"request:{k}" for k in range(1, len(model.texts) + 1)],
         }
         pool = pools[kind] or pools["own"] or ["ghost"]
