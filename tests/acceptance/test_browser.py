@@ -52,8 +52,8 @@ def trip(space: graphmem.Space) -> graphmem.Task:
         delta = (_add("fee", "Cancelling costs 80 USD", derives, replaces), wrong)
         request.step(request.status(), graphmem.StepOutput(delta=delta, message="It costs 80 USD."))
     request = task.request("And hotel B?")
-    wrong = request.step(request.status(), graphmem.StepOutput(tool_calls=(replace(look, arguments={"hotel": "C"}),)))
-    request.observe(wrong, [graphmem.ToolResult(call_id=wrong.calls[0].id, content="No such hotel")])
+    mistake = request.step(request.status(), graphmem.StepOutput(tool_calls=(replace(look, arguments={"hotel": "C"}),)))
+    request.observe(mistake, [graphmem.ToolResult(call_id=mistake.calls[0].id, content="No such hotel")])
     task.revise(feedback="That was hotel C")
     return task
 
