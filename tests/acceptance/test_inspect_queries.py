@@ -79,7 +79,7 @@ def grow(task: graphmem.Task, requests: int) -> None:
 def test_a_look_costs_what_it_answers_and_not_what_the_task_holds(
     connection: Connection, space: graphmem.Space
 ) -> None:
-    """`path`, `why_summary`, `counts` answer for path and view, audits for the space; pictures draw it all."""
+    """`path`, `why_summary`, `counts` answer for path and view, audits for the space; pictures draw all."""
     looks: dict[str, dict[str, Any]] = {
         "requests": {"limit": 2},
         "states": {"request": 2},
