@@ -1,4 +1,4 @@
-// What rests on a state, as a picture: the states that refer to it, and what refers to them; without an id, of the newest state in view that another rests on.
+// What rests on a state, as a picture: the states that refer to it, and what refers to them; without an id, of the state in view to which most others refer.
 // mode: read
 // params: space, task, id
 // returns: node, relation, other, arrow
@@ -7,7 +7,7 @@ MATCH (t:Task {key: $p.space + '/' + $p.task})
 CALL (t) {
   MATCH (s:Live) USING INDEX s:Live(task, request, born, position)
   WHERE s.task = t.key AND s.request IS NOT NULL AND s.born IS NOT NULL AND s.position IS NOT NULL AND s.id = coalesce($p.id, s.id)
-  WITH s, EXISTS { MATCH (f:State {key: s.lineage})<-[:DERIVES|FOLLOWS]-(g) WHERE g.id <> s.id } AS fits
+  WITH s, COUNT { MATCH (f:State {key: s.lineage})<-[:DERIVES|FOLLOWS]-(g) WHERE g.id <> s.id } AS fits
   RETURN s ORDER BY fits DESC, s.from_step DESC, s.position DESC LIMIT 1
 }
 MATCH (f:State {key: s.lineage})
