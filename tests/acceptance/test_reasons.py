@@ -1,4 +1,4 @@
-"""`why`, `impact` and `blame` on real runs: through summaries, steps, revises and forks."""
+"""`why` and `impact` on real runs: through summaries, steps, revises and forks."""
 
 import json
 from typing import Any
@@ -6,59 +6,20 @@ from typing import Any
 import pytest
 
 import graphmem
-from graphmem import InvalidValueError, NotFoundError, StateKind, StepOutput, inspect
-from graphmem.inspect import Affected, RawReason, Reasoned, StepReason, SummaryReason
-from graphmem.inspect.said import said_at
+from graphmem import InvalidValueError, NotFoundError, StepOutput, inspect
+from graphmem.inspect import Affected, RawReason, StepReason, SummaryReason
 from graphmem.store import Connection
+from tests.acceptance.asked_run import Run, wrong_turn
 from tests.acceptance.speech import add, call, remove, say, update
-from tests.acceptance.tree_speech import fails, own, passes
+from tests.acceptance.tree_speech import fails, passes
 
 pytestmark = pytest.mark.usefixtures("sound")
 
 
-class Run:
-    """A run in the space of a test, and the questions about it."""
-
-    def __init__(self, connection: Connection, space: graphmem.Space) -> None:
-        self.connection, self.space = connection, space.name
-        self.task = space.task("t")
-        self.request = self.task.request("Find out")
-
-    def why(self, id_: str, task: str = "t") -> Any:
-        return inspect.why(self.connection, self.space, task, id_)
-
-    def state(self, id_: str, task: str = "t") -> Reasoned:
-        found = self.why(id_, task)
-        assert isinstance(found, Reasoned)
-        return found
-
-    def impact(self, id_: str, task: str = "t") -> inspect.Impact:
-        return inspect.impact(self.connection, self.space, task, id_)
-
-    def parts(self, id_: str, task: str = "t") -> dict[str, inspect.BlamedPart]:
-        return {part.part: part for part in inspect.blame(self.connection, self.space, task, id_).parts}
-
-
 @pytest.fixture
 def run(connection: Connection, space: graphmem.Space) -> Run:
-    """Steps 1-4: a call and what it taught. 5: compressed. 6-8: a wrong call and a wrong fact. Nothing is revised yet.
-
-    `fact` cites obs:1.1, `use` derives from it; `wrong` cites obs:2.1; `pick` derives from both.
-    """
-    run = Run(connection, space)
-    request = run.request
-    call(request, "one")
-    say(request, add("fact", "obs:1.1", value={"a": 1, "b": 2}), add("use", "fact", kind=StateKind.JUDGEMENT))
-    run.task.compress("Looked at one")
-    call(request, "two")
-    say(
-        request,
-        add("wrong", "obs:2.1", kind=StateKind.ATTRIBUTE),
-        add("pick", "fact", "wrong", kind=StateKind.JUDGEMENT),
-        update("fact", summary="the fact, again"),
-        update("use", summary="used otherwise"),
-    )
-    return run
+    """A run with a wrong turn."""
+    return wrong_turn(connection, space)
 
 
 def ids(node: Affected) -> dict[str, Any]:
@@ -249,81 +210,6 @@ def test_impact_in_a_fork_is_that_of_the_fork(run: Run) -> None:
     assert ids(run.impact("obs:1.1", "plan-b").top) == {"fact": {"use": {}, "mine": {}}}
     assert run.impact("obs:1.1", "plan-b").top.in_view
     assert ids(run.impact("fact").top) == {"use": {}, "pick": {}, "late": {}}
-
-
-def test_blame_names_the_step_of_each_part(run: Run) -> None:
-    say(run.request, graphmem.Operation(operation="update", id="fact", value={"a": 1, "b": 3}, has_value=True))
-    parts = run.parts("fact")
-    assert {name: part.step for name, part in parts.items()} == {
-        "id": 4,
-        "kind": 4,
-        "summary": 8,
-        "value": 9,
-        "value.a": 4,
-        "value.b": 9,
-        "derives obs:1.1": 4,
-    }
-    assert (parts["summary"].said, parts["summary"].author) == ('"summary":"the fact, again"', "model")
-    assert parts["derives obs:1.1"].said == '{"rel":"derives","state_id":"obs:1.1"}'
-
-
-def test_blame_of_what_a_revise_brought_back_names_it_and_who_wrote_it_first(run: Run) -> None:
-    run.task.revise(feedback="two was wrong")
-    parts = run.parts("use")
-    assert {(part.step, part.returned_step) for part in parts.values()} == {(4, 9)}
-    say(run.request, update("use", summary="a third time"))
-    assert (run.parts("use")["summary"].step, run.parts("use")["summary"].returned_step) == (10, None)
-    assert run.parts("use")["kind"].returned_step == 9
-
-
-def test_blame_of_what_came_with_the_models_own_revise_is_its_output(run: Run) -> None:
-    own(run.request, "revise", update("use", summary="as I now see it"), step=None, feedback="two was wrong")
-    parts = run.parts("use")
-    assert (parts["summary"].step, parts["summary"].returned_step) == (9, None)
-    assert parts["summary"].said == '"summary":"as I now see it"'
-    assert (parts["kind"].step, parts["kind"].returned_step) == (4, 9)
-
-
-def test_blame_goes_through_forks_to_the_origins(run: Run) -> None:
-    second = run.task.fork("plan-b").fork("plan-c")
-    say(second.open_request(), update("fact", summary="in plan-c"))
-    parts = run.parts("fact", "plan-c")
-    assert (parts["kind"].step, parts["kind"].origin) == (4, "t")
-    assert (parts["summary"].step, parts["summary"].origin) == (11, None)
-    say(run.request, update("use", summary="later in t"))
-    assert run.parts("use", "plan-c")["summary"].content == "used otherwise"
-
-
-def test_the_line_is_that_of_the_models_own_text(run: Run) -> None:
-    text = """<state_focus>[]</state_focus>
-<state_delta>[
-  {"state_set": "knowledge", "operation": "add", "state_id": "other", "summary": "x", "value": 1,
-   "refs": [{"rel": "derives", "state_id": "told"}]},
-  {"state_set": "knowledge", "operation": "add", "state_id": "told",
-   "summary": "said \\u00e9",
-   "value": {"summary": 1,
-             "deep": {"k": 2}}, "refs": []}
-]</state_delta>
-<tool_calls>[]</tool_calls>
-<assistant_message>{"content": "done"}</assistant_message>"""
-    result = run.request.step(run.request.status(), text)
-    assert result.committed
-    parts = run.parts("told")
-    assert {name: part.line for name, part in parts.items()} == {
-        "id": 5,
-        "kind": 5,
-        "summary": 6,
-        "value": 7,
-        "value.summary": 7,
-        "value.deep": 8,
-    }
-    assert parts["value.deep"].said == '"deep": {"k": 2}'
-
-
-@pytest.mark.parametrize("text", ["", "{", '"a', '{"state_id": "x"', "<state_delta>[{'id': 'x'}]", "x" * 10])
-def test_a_text_that_cannot_be_read_has_a_line_or_none(text: str) -> None:
-    found = said_at(text, "x", "summary")
-    assert found is None or found[0] == 1
 
 
 def test_every_answer_is_plain_json(run: Run) -> None:
