@@ -28,9 +28,10 @@ CALL (t) {
   CALL (t, r) {
     MATCH (l:Live) USING INDEX l:Live(task, request, born, position)
     WHERE l.task = t.key AND l.request = r.number AND l.born IS NOT NULL AND l.position IS NOT NULL
-    RETURN count(l) > 0 AS populated
+    RETURN count(l) AS live
   }
   RETURN collect({id: id, request: s.request, raw: o IS NOT NULL, observed: observed, cited_by: cited_by,
-    heading: r IS NOT NULL AND r.number < t.open AND (r.abandoned_step IS NULL OR populated)}) AS facts
+    heading: r IS NOT NULL AND r.number < t.open AND (r.abandoned_step IS NULL OR live > 0),
+    abandoned: r.abandoned_step IS NOT NULL, live: live}) AS facts
 }
 RETURN t.version AS version, t.open AS open, k IS NOT NULL AS seen, facts

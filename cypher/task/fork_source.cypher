@@ -45,8 +45,13 @@ CALL (c) {
   RETURN collect(s {.key, .last}) AS chain
 }
 CALL (c) {
+  MATCH (low:TraceNode {key: c.boundary}) USING INDEX low:TraceNode(key)
+  RETURN low.depth AS depth
+}
+CALL (c, depth) {
   MATCH (b:TraceNode {key: c.p_b}) USING INDEX b:TraceNode(key)
-  MATCH (b) ((x WHERE x.key <> c.boundary)-[:CHILD_OF]->(y))* (n WHERE n.key <> c.boundary)
+  MATCH p = (b)-[:CHILD_OF*0..]->(n)
+  WHERE all(m IN nodes(p) WHERE m.depth > depth)
   WITH n ORDER BY n.depth
   RETURN collect(n {.key, .hash}) AS recent
 }

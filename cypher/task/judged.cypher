@@ -3,15 +3,27 @@
 // params: space, task, key
 // returns: key, rank, boundary, text, verdict, note, from_step, copied, on_path, of_step, request, asked, trace, preferences
 // why: `of_step` is the step that wrote the text which is judged; a verdict that comes late is told by it from one about another text.
+// why: a summary that came with a fork covers what its original covers, which stays in the origin.
 // why: without a summary (`key` null: without Compress) the trace is everything since the boundary.
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 OPTIONAL MATCH (s:SummaryNode {key: $p.key}) USING INDEX s:SummaryNode(key)
 WITH t, CASE WHEN s.task = t.key THEN s END AS s
-OPTIONAL MATCH (w:Step {key: t.key + '/step:' + toString(s.written)}) USING INDEX w:Step(key)
-WITH t, s, coalesce(w.request, t.open, t.next_request - 1) AS number
-OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString(number)}) USING INDEX r:Request(key)
 CALL (s) {
-  MATCH (s)-[:COVERS]->(x)
+  MATCH (s) ((a WHERE a.copied_step IS NOT NULL)-[:DERIVES]->(b))* (o WHERE o.copied_step IS NULL)
+  RETURN collect({node: o, until: a[-1].from_step})[0] AS source
+}
+OPTIONAL MATCH (w:Step {key: t.key + '/step:' + toString(s.written)}) USING INDEX w:Step(key)
+CALL (source) {
+  WITH source WHERE source.until IS NOT NULL
+  MATCH (c:Step) USING INDEX c:Step(about, number) WHERE c.about = source.node.key AND c.number < source.until
+  WITH c WHERE c.kind <> 'maintain' AND coalesce(c.text, c.message) IS NOT NULL
+  WITH c ORDER BY c.about DESC, c.number DESC LIMIT 1
+  RETURN collect(c.request)[0] AS copied
+}
+WITH t, s, source.node AS source, coalesce(w.request, copied, t.open, t.next_request - 1) AS number
+OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString(number)}) USING INDEX r:Request(key)
+CALL (source) {
+  MATCH (source)-[:COVERS]->(x)
   RETURN collect(x) AS covered
 }
 OPTIONAL MATCH (low:TraceNode {key: CASE WHEN s IS NULL THEN t.boundary END}) USING INDEX low:TraceNode(key)

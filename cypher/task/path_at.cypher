@@ -3,6 +3,7 @@
 // params: space, task, at, hints
 // returns: version, open, p_b, p_t, boundary, summaries, recent, nodes, more_nodes, siblings, more_siblings, feedback, options, observed
 // why: C is walked up from the p_t of that step, R from its p_b to its boundary: |C| + |R| hops, whatever came before or after.
+// why: no quantified pattern: it keeps the nodes behind every end that it finds, which for a long R is the square of its length.
 // why: text, verdict and note of a summary are what the steps about it told until then (`told`), folded by the reader.
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 MATCH (c:Step {key: t.key + '/step:' + toString($p.at)}) USING INDEX c:Step(key)
@@ -18,9 +19,10 @@ CALL (c) {
   WITH s, told ORDER BY s.rank
   RETURN collect(s {.key, .rank, .boundary, .last, .text, .verdict, .note, .from_step, .written, copied: s.copied_step IS NOT NULL, told: told}) AS summaries
 }
-CALL (c) {
+CALL (c, low) {
   MATCH (b:TraceNode {key: c.p_b}) USING INDEX b:TraceNode(key)
-  MATCH (b) ((x WHERE x.key <> c.boundary)-[:CHILD_OF]->(y))* (n WHERE n.key <> c.boundary)
+  MATCH p = (b)-[:CHILD_OF*0..]->(n)
+  WHERE all(m IN nodes(p) WHERE m.depth > low.depth)
   CALL (n) {
     MATCH (n)<-[:CHILD_OF]-(o)
     WITH CASE WHEN o:RawObservation THEN o {.id, .tool, .arguments, .content, .position} END AS o ORDER BY o.position

@@ -3,6 +3,7 @@
 // params: space, task, back, depth
 // returns: versions, calls
 // why: two ranges of the ledger; it costs what changed, not what the task holds.
+// why: what a fork inherited below C hangs on nodes of its origin; it is on the path when a summary of which C has a copy covers them.
 // why: calls are those of every observation since, on branches left before as well: the world has had them all.
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 CALL (t) {
@@ -25,7 +26,14 @@ CALL (t) {
       MATCH (o)-[:CHILD_OF]->(n)
       RETURN count(CASE WHEN n:OnPath AND n.task = t.key AND n.depth <= $p.depth THEN 1 END) > 0 AS found
     }
-    RETURN collect({id: o.id, on_path: found OR o.task <> t.key}) AS cites
+    CALL (t, o, found) {
+      WITH t, o WHERE NOT found AND o.task <> t.key
+      MATCH (o)-[:CHILD_OF]->(n)
+      MATCH (n)<-[:COVERS]-(s)
+      MATCH (s)<-[:DERIVES*1..]-(c)
+      RETURN count(CASE WHEN c.task = t.key THEN 1 END) > 0 AS inherited
+    }
+    RETURN collect({id: o.id, on_path: found OR inherited}) AS cites
   }
   RETURN collect(v {.key, .id, .summary, .value, .request, .from_step, .to_step, .lineage, .born, .position, .refs_at,
     kind: toLower([l IN labels(v) WHERE NOT l IN ['State', 'Live']][0]), refs: [r IN refs | {type: r.type, id: r.id}], cites: cites}) AS versions

@@ -24,7 +24,8 @@ CALL () {
 }
 CALL (t) {
   MATCH (top:SummaryNode {key: t.p_t}) USING INDEX top:SummaryNode(key)
-  MATCH (top) ((x WHERE x.rank > $p.rank)-[:CHILD_OF]->(y))* (s WHERE s.rank > $p.rank)
+  MATCH p = (top)-[:CHILD_OF*0..]->(s)
+  WHERE all(m IN nodes(p) WHERE m.rank > $p.rank)
   REMOVE s:OnPath
 }
 CALL (t) {

@@ -16,7 +16,8 @@ class Fact:
     """What the graph says of an id that the status did not show.
 
     `request`: of the live state with that id; `raw`: a raw result has it; `observed`: in this request, on the path;
-    `cited_by`: live states that refer to it; `heading`: an earlier request that can be asked for.
+    `cited_by`: live states that refer to it; `heading`: an earlier request that can be asked for; `abandoned`: one that
+    a revise left behind, of which `live` states are in view.
     """
 
     id: str
@@ -25,6 +26,8 @@ class Fact:
     observed: bool = False
     cited_by: tuple[str, ...] = ()
     heading: bool = False
+    abandoned: bool = False
+    live: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,7 @@ class Loading:
         self._repository = repository
         self._request = request
         self._fold = list(fold)
-        self._irreversible = irreversible
+        self._irreversible = frozenset(map(context.text, irreversible))
         self._names = {"space": repository.space, "task": repository.task}
         self._name = f"Task({repository.space}/{repository.task})"
 
@@ -87,7 +87,7 @@ class Loading:
         return tuple(grown)
 
     def _recorded(self, pair: Pair, attempt: str, i: int) -> _Recorded:
-        calls, contents = pair
+        calls, contents = _two(pair, i)
         if not calls or len(calls) != len(contents):
             raise InvalidValueError(f"pair {i}: {len(calls)} calls with {len(contents)} results; give each call one")
         stored = self._context.output(
@@ -212,6 +212,15 @@ class Loading:
         return StaleStatusError(
             f"{self._name}: another writer moved the task on. Give the pairs again with the same attempt to go on."
         )
+
+
+def _two(pair: object, i: int) -> tuple[Sequence[ToolCall], Sequence[str | None]]:
+    """Calls and results, if they are."""
+    if isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(part, tuple | list) for part in pair):
+        calls, contents = pair
+        if all(isinstance(call, ToolCall) for call in calls):
+            return calls, contents
+    raise InvalidValueError(f"pair {i} must be a list of ToolCall with a list of their results")
 
 
 def _check_touched(row: Row, rows: Sequence[Row]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from graphmem.errors import StoreError
 from graphmem.state.rules import validate_across
 from graphmem.state.values import ActiveState, StepOutput, Version
-from graphmem.state.view import Fact, Plan, View
+from graphmem.state.view import Fact, Plan, View, request_number
 from graphmem.store import Connection, Run, query
 from graphmem.task.forking import ran_calls
 from graphmem.task.repository import Commit, json_list, operation_id, ref_row, version_row
@@ -126,7 +126,7 @@ class Revising:
         if wanted.view is not None:
             facts = run(
                 query("task/facts"),
-                {**self._names, "attempt": wanted.attempt, "ids": sorted({*wanted.unknown, *_raw_ids(wanted.output)})},
+                {**self._names, "attempt": wanted.attempt, "ids": sorted({*wanted.unknown, *_named(wanted.output)})},
             )[0]
             after = _after(wanted.view, restored, moved["undisclosed"], [_fact(fact) for fact in facts["facts"]])
             plan = validate_across(wanted.output, wanted.view, after)
@@ -284,10 +284,10 @@ def _returning_row(version: StateVersion, previous: str) -> dict[str, Any]:
     }
 
 
-def _raw_ids(output: StepOutput) -> set[str]:
-    """Raw results that the output names: what cites them may be another state once the restoration is in view."""
+def _named(output: StepOutput) -> set[str]:
+    """Raw results and requests that the output names: with the restoration others cite or hold them, or none does."""
     named = {ref.target for op in output.delta for ref in op.refs or ()} | {item.target for item in output.access}
-    return {target for target in named if target.startswith("obs:")}
+    return {target for target in named if target.startswith(("obs:", "request:"))}
 
 
 def _fact(row: Row) -> Fact:
@@ -307,7 +307,8 @@ def _after(before: View, restored: Restoration, undisclosed: Sequence[str], fact
     cited = frozenset(raw for version in back.values() for raw, _ in version.cites)
     opened = frozenset(raw for id_ in own.keys() & back.keys() for raw, _ in back[id_].cites)
     ended = {version.id for version in restored.ends}
-    now = [replace(f, cited_by=tuple(id_ for id_ in f.cited_by if id_ not in ended)) for f in facts]
+    gone = {f.id for f in facts if f.abandoned and f.live + restored.more(request_number(f.id)) == 0}
+    now = [replace(f, cited_by=tuple(id_ for id_ in f.cited_by if id_ not in ended)) for f in facts if f.id not in gone]
     after = replace(
         before,
         own=own,
@@ -315,6 +316,7 @@ def _after(before: View, restored: Restoration, undisclosed: Sequence[str], fact
         historical=(before.historical - left) | earlier,
         tool_refs=opened,
         citable=cited,
+        headings=before.headings - {request_number(id_) for id_ in gone},
         unfolded=frozenset(k for k in before.unfolded if f"request:{k}" not in undisclosed),
     )
     return after.with_facts(f for f in now if f.id not in left or f.id in back)

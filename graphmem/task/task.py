@@ -132,6 +132,8 @@ class Task:
         """
         check_text("attempt", attempt, max_bytes=1_000)
         whole_number("batch", batch, least=1)
+        if not isinstance(pairs, Iterable):
+            raise InvalidValueError(f"pairs must be pairs of calls and results, not {type(pairs).__name__}")
         request = self.open_request()
         fold = request.status().history.fold
         loading = Loading(
@@ -191,7 +193,8 @@ class Task:
 
         `summary`: one of the path, its key or its boundary ℓ; None takes the top one. The judge is asked outside any
         transaction. Without Compress it judges everything done since the boundary (§4.4). A verdict about a text that
-        the summary does not have any more changes nothing (`stands` False).
+        the summary does not have any more changes nothing (`stands` False); nor does one about a summary that came with
+        a fork, which is judged in its origin.
 
         Raises:
             JudgeError: the judge failed, or gave no verdict; nothing was recorded.

@@ -6,7 +6,7 @@ budget leaves out is said where it was. Invariant: what stands in a text can nei
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from graphmem.llm.tokens import Tokenizer
@@ -43,7 +43,7 @@ class Path(Value):
 
     def text(self, *, budget_tokens: int | None = None) -> str:
         """C, R and H as text. Over the budget, excerpts of H go first, then results of R from the oldest on, then its
-        oldest nodes, then C; the newest node and H's feedback stay.
+        oldest nodes, then C, then what H lists; the newest node and H's feedback stay.
 
         Raises:
             InvalidValueError: the budget is not a whole number of at least 0.
@@ -93,13 +93,22 @@ class Path(Value):
             yield _Shape(self, excerpts=False, cut=whole, dropped=dropped)
         for folded in range(1, len(self.summaries) + 1):
             yield _Shape(self, excerpts=False, cut=whole, dropped=max(0, whole - 1), folded=folded)
+        for kept in reversed(range(max(len(self.hints.tried), len(self.hints.subgoals)))):
+            yield _Shape(
+                self,
+                excerpts=False,
+                cut=whole,
+                dropped=max(0, whole - 1),
+                folded=len(self.summaries),
+                kept=kept,
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
     """One way to tell a path: the oldest `cut` nodes with `characters` of each result, or `dropped` altogether.
 
-    `folded`: the oldest summaries left out.
+    `folded`: the oldest summaries left out; `kept`: how many of what was tried H lists, None for all.
     """
 
     path: Path
@@ -108,9 +117,10 @@ class _Shape:
     characters: int = 0
     dropped: int = 0
     folded: int = 0
+    kept: int | None = None
 
     def parts(self, shown: frozenset[str], told: frozenset[str]) -> tuple[str, str, str]:
-        path, hints = self.path, self.path.hints
+        path, hints = self.path, _fewer(self.path.hints, self.kept)
         gone, left = path.summaries[: self.folded], path.recent[: self.dropped]
         c = [_left_out(len(gone), gone[0].boundary, gone[-1].boundary)] if gone else []
         c += [_summary(summary, told) for summary in path.summaries[self.folded :]]
@@ -165,6 +175,19 @@ def _result(seen: Observation, shown: frozenset[str], characters: int | None) ->
         return line | {"result": seen.content}
     left = len(seen.content) - characters
     return line | {"result": seen.content[:characters], "characters_left_out": left}
+
+
+def _fewer(hints: Hints, kept: int | None) -> Hints:
+    """What H lists, the oldest only counted."""
+    if kept is None:
+        return hints
+    return replace(
+        hints,
+        tried=hints.tried[:kept],
+        more_tried=hints.more_tried + len(hints.tried[kept:]),
+        subgoals=hints.subgoals[:kept],
+        more_subgoals=hints.more_subgoals + len(hints.subgoals[kept:]),
+    )
 
 
 def _hints(hints: Hints, *, excerpts: bool) -> Iterator[dict[str, Json]]:

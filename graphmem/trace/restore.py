@@ -52,6 +52,11 @@ class Restoration(Value):
         back = set(self.returned)
         return tuple(version.id for version in self.ends if version.id not in back)
 
+    def more(self, request: int) -> int:
+        """How many states of a request are in view that were not (negative: that were and are not)."""
+        back = sum(item.version.request == request for item in self.returning)
+        return back - sum(version.request == request for version in self.ends)
+
 
 def restoration(versions: Iterable[StateVersion], *, back: int, world: World) -> Restoration:
     """What going back to step `back` does to the versions that began or ended since."""

@@ -95,6 +95,9 @@ class Lane:
             assert model.subgoals[subgoal].text in (None, case.summary.text)
             covered = model.trace(model.subgoals[model.subgoals[subgoal].parent].last, model.subgoals[subgoal].last)
             assert [node.number for node in case.trace] == covered
+            assert case.instruction == model.texts[model.subgoals[subgoal].request - 1]
+            liked = [s.id for s in model.states.values() if s.kind is graphmem.StateKind.PREFERENCE]
+            assert sorted(id_ for id_, _ in case.preferences) == sorted(liked)
             if meanwhile is not None:
                 meanwhile()
             return Ruling(passed=passed, feedback=feedback)

@@ -121,7 +121,7 @@ class MageModel(MageTask):
         popped = self.subgoals[about]
         popped.verdict, popped.note = "failed", feedback
         if subgoal is None:
-            popped.text, popped.written = None, self.steps
+            popped.text, popped.written, popped.request = None, self.steps, len(self.texts)
         self.p_b, self.p_t, self.feedback = was.p_b, restored, feedback
         self.tops[self.steps] = restored
         states = self._restore(was, world)
@@ -153,7 +153,7 @@ class MageModel(MageTask):
             changed = old is None or old.since != state.since
             if not changed or self._stays(state, world):
                 self.states[state.id] = state
-                if changed and state.kind is StateKind.ARTIFACT:
+                if changed and state.kind is StateKind.ARTIFACT and world == "unchanged":
                     kept.add(state.id)
             elif old is None:
                 left.add(state.id)

@@ -48,6 +48,7 @@ class Subgoal:
     note: str | None = None
     written: int = 0
     copied: bool = False
+    request: int = 0
 
 
 @dataclass(frozen=True)
@@ -278,7 +279,7 @@ class MageTask(ModelTask):
         self.p_t = self._subgoal()
         found = self.subgoals[self.p_t]
         found.text, found.verdict, found.note, found.written = text, "unchecked", None, self.steps
-        self.feedback = None
+        found.request, self.feedback = len(self.texts), None
         self.tops[self.steps] = self.p_t
 
     def _subgoal(self) -> int:
@@ -291,10 +292,10 @@ class MageTask(ModelTask):
         return number
 
     def maintain(self, subgoal: int, written: int, passed: bool, feedback: str) -> bool:
-        """Lines 41-45 for the text of step `written`. Whether that is the text the summary has."""
+        """Lines 41-45 for the text of step `written`. Whether that is the text the summary has, and of this task."""
         self.steps += 1
         found = self.subgoals[subgoal]
-        stands = found.written == written
+        stands = found.written == written and not found.copied
         if stands:
             found.verdict, found.note = ("passed", None) if passed else ("failed", feedback)
         self._keep()

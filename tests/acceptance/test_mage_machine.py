@@ -75,8 +75,7 @@ class MageMachine(RuleBasedStateMachine):
         try:
             for lane in self.lanes:
                 lane.check_past()
-            if len(self.lanes) == 1:
-                assert list(audit(self.graph.connection, self.space.name)) == []
+            assert list(audit(self.graph.connection, self.space.name)) == []
         finally:
             self.graph.close()
 
@@ -113,11 +112,14 @@ class MageMachine(RuleBasedStateMachine):
         lane = self._ready(which)
         lane.take(self._output(lane, first))
         self._bound(lane)
+        bound = lane.model.p_t
         for i, delta in enumerate(change):
             self._ready(which)
             self._grow(lane, calls, contents)
             lane.take(self._output(lane, delta, message=self._token("done") if i < ends else None))
-        lane.revise(self._possible(lane, n), "key", self._token("f"), world)
+        behind = [s for s in lane.model.chain() if lane.model.subgoals[s].parent == bound]
+        target = behind[0] if behind and n % 3 else self._possible(lane, n)
+        lane.revise(target, "key", self._token("f"), world)
 
     @rule(which=lanes, n=places)
     def look_back(self, which: int, n: int) -> None:
@@ -167,11 +169,13 @@ class MageMachine(RuleBasedStateMachine):
             return
 
         def meanwhile() -> None:
-            walked = [lane.model.tree[i] for i in lane.model.trace(0, lane.model.p_b)][-1:]
-            lane.revise(self._picked(lane, m), "key", self._token("f"), world)
-            self._ready(which)
-            for node in walked if again else []:
-                self._grow(lane, [tool for tool, _, _ in node.content], [text for _, _, text in node.content])
+            on_path = judged in lane.model.chain()
+            lane.revise(judged if again and on_path else self._picked(lane, m), "key", self._token("f"), world)
+            if again and on_path and judged not in lane.model.chain():
+                self._ready(which)
+                for node in lane.model.trace(lane.model.p_b, lane.model.subgoals[judged].last):
+                    content = lane.model.tree[node].content
+                    self._grow(lane, [tool for tool, _, _ in content], [text for _, _, text in content])
                 lane.compress(self._token("did"))
 
         lane.maintain(judged, passed, "" if passed else self._token("late"), meanwhile)
@@ -201,15 +205,19 @@ class MageMachine(RuleBasedStateMachine):
             arguments["step"] = lane.model.subgoals[lane.model.subgoals[picked].parent].last + off * n
         lane.take(self._output(lane, delta, access, tool_calls=(ToolCall(name="revise", arguments=arguments),)))
 
-    @rule(which=lanes, n=places, last=st.booleans())
-    def fork(self, which: int, n: int, last: bool) -> None:
+    @rule(which=lanes, n=places, last=st.booleans(), delta=deltas, world=worlds)
+    def fork(self, which: int, n: int, last: bool, delta: list[Any], world: str) -> None:
+        """A task of its own, which goes on, and then back to where it was forked."""
         lane = self._lane(which)
-        if len(self.lanes) < LANES and lane.model.history:
-            steps = sorted(lane.model.history)
-            made = lane.fork(
-                steps[-1] if last else steps[n % len(steps)], f"f{len(self.lanes)}-{self._token('')}".replace(" ", "")
-            )
-            self.lanes += [made] if made else []
+        if len(self.lanes) == LANES or not lane.model.history:
+            return
+        steps = sorted(lane.model.history)
+        made = lane.fork(steps[-1] if last else steps[n % len(steps)], f"fork-{len(self.lanes)}-{lane.model.steps}-{n}")
+        if made is not None:
+            self.lanes.append(made)
+            self._grow(self._ready(len(self.lanes) - 1), ("look",), ["x"])
+            made.take(self._output(made, delta))
+            made.revise(None, "key", self._token("f"), world)
 
     @rule(which=lanes, calls=calls, delta=deltas, contents=contents, world=worlds, compress=st.booleans())
     def meddle_while_calls_are_pending(
@@ -247,17 +255,10 @@ class MageMachine(RuleBasedStateMachine):
         return f"{word} tok{self.tokens}"
 
     def _judged(self, lane: Lane, n: int) -> int | None:
-        """A summary of its own, mostly of the path."""
-        own = [s for s in lane.model.chain() if not lane.model.subgoals[s].copied]
-        known = (
-            own
-            + own
-            + [
-                s
-                for s in lane.keys
-                if s in lane.model.subgoals and s and s not in own and not lane.model.subgoals[s].copied
-            ]
-        )
+        """A summary, mostly of the path and of its own."""
+        own = [s for s in lane.keys if s in lane.model.subgoals and s]
+        on_path = [s for s in own if s in lane.model.chain()]
+        known = on_path + on_path + own
         return known[-1 - n % len(known)] if known else None
 
     def _picked(self, lane: Lane, n: int) -> int | None:
@@ -339,7 +340,7 @@ def test_random_runs_and_their_forks_are_what_algorithm_1_and_the_design_say(ser
     more = int(os.environ.get("GRAPHMEM_EXAMPLES", "0"))
     machine = type("Machine", (MageMachine,), {"environment": server_env})
     profile = settings(
-        max_examples=more or 15, stateful_step_count=30, derandomize=not more, print_blob=bool(more),
+        max_examples=more or 20, stateful_step_count=30, derandomize=not more, print_blob=bool(more),
         database=None, deadline=None, suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     run_state_machine_as_test(machine, settings=profile)

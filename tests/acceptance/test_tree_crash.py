@@ -153,6 +153,8 @@ def client(environment: Mapping[str, str], space: str, first: list[int]) -> Iter
     finally:
         process.kill()
         process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def lines_until_all_work(process: "subprocess.Popen[str]", *, answers: int = 1, seconds: float = 90.0) -> list[Line]:
@@ -172,7 +174,10 @@ def lines_until_all_work(process: "subprocess.Popen[str]", *, answers: int = 1, 
 
 
 def rest_of(process: "subprocess.Popen[str]") -> list[Line]:
-    rest, _ = process.communicate(timeout=60)
+    """What else it had said, wherever that is buffered."""
+    assert process.stdout is not None
+    rest = process.stdout.read()
+    process.wait()
     return [json.loads(line) for line in rest.splitlines(keepends=True) if line.endswith("\n")]
 
 

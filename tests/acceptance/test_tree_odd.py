@@ -211,3 +211,31 @@ def test_what_cannot_be_stored_in_the_models_own_calls_stops_nothing(walk: Walk)
         assert (result.revised, result.summary, result.calls) == (None, None, ())
         assert result.refused or result.rejected
     assert [node.number for node in walk.task.path().recent] == [2]
+
+
+# --- loading ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_no_pair_of_calls_and_results_is_not_loaded(walk: Walk, connection: Connection) -> None:
+    call = ToolCall(name="look")
+    for pairs in (
+        5,
+        None,
+        [5],
+        [()],
+        [((call,), "x")],
+        ["ab"],
+        [((5,), ("x",))],
+        [((call,), ())],
+        [((), ())],
+        [(call, "x")],
+    ):
+        refused(walk, connection, lambda v: walk.task.grow_many(v, attempt="l"), pairs, InvalidValueError)
+    for content in (5, b"x", "a\x00", ["x"]):
+        refused(
+            walk, connection, lambda v: walk.task.grow_many([((call,), (v,))], attempt="l"), content, InvalidValueError
+        )
+    for attempt in (5, None, "a\x00"):
+        refused(walk, connection, lambda v: walk.task.grow_many([], attempt=v), attempt, InvalidValueError)
+    for batch in (*NO_NUMBER, 0):
+        refused(walk, connection, lambda v: walk.task.grow_many([], attempt="l", batch=v), batch, InvalidValueError)
