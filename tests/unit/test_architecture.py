@@ -19,6 +19,7 @@ RANKS = (
     ("state", "llm", "store", "server"),
     ("trace",),
     ("task", "inspect"),
+    ("exchange",),
     ("graph",),
     ("agent",),
 )
