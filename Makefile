@@ -43,6 +43,7 @@ exactness: .venv/test
 
 .venv/test: .venv/demo
 	$(PIP) -e '.[embedded,agent,test]'
+	$(PIP) --no-deps bfcl-eval mpmath  # of the many things that bfcl-eval asks for, its simulators need mpmath alone
 	@touch $@
 
 clean:
