@@ -1,0 +1,300 @@
+"""The local file in which messages wait for the graph: one for each database, space and task.
+
+JSON Lines, private to the user (0600 in a folder of 0700), appended and synced before the caller goes on. The first
+line names the task, each further one is a conversation as it stood: how many messages of the line before it (which ends
+at the byte `on`) it keeps, and those that follow. A line that a crash tore is no line. The file goes when everything in
+it is in the graph.
+Owns no graph and knows nothing of what messages mean. Invariant: what `append` returned from is read back, in order, by
+whichever process reads next; of headers, keys and passwords nothing is ever in it.
+"""
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from graphmem.errors import LimitError
+from graphmem.server.folders import home_folder
+from graphmem.state.values import Value
+from graphmem.vocabulary import digest, json_text
+
+LIMIT_BYTES: Final = 64 << 20
+FORMAT: Final = 1
+_POLL_SECONDS: Final = 0.02
+
+Messages: TypeAlias = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Whose messages they are: a task of a space, in the database that is reached at a URI."""
+
+    uri: str
+    database: str
+    space: str
+    task: str
+
+    @property
+    def file_name(self) -> str:
+        """Readable, and unlike that of every other address."""
+        whole = digest(self.uri, self.database, self.space, self.task)
+        return f"{self.space[:60]}.{self.task[:60]}-{whole[:16]}.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting(Value):
+    """A buffer that is not empty: whose it is, how many exchanges wait in it, and since and until when (unix time)."""
+
+    path: str
+    uri: str
+    database: str
+    space: str
+    task: str
+    exchanges: int
+    bytes: int
+    since: float
+    until: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """A conversation that was read, how many exchanges it stands for, and where in the file the next one begins."""
+
+    messages: tuple[Mapping[str, Any], ...]
+    exchanges: int
+    end: int
+
+
+def buffer_folder() -> Path:
+    """Where buffers are kept: in `GRAPHMEM_HOME`, else in the user's data folder."""
+    return home_folder() / "unwritten"
+
+
+class Buffer:
+    """The buffer of one address. Safe to share between threads and with other processes."""
+
+    def __init__(self, address: Address, folder: Path | None = None, *, limit_bytes: int = LIMIT_BYTES) -> None:
+        self.address = address
+        self.path = (folder or buffer_folder()) / address.file_name
+        self._limit = limit_bytes
+        self._last: tuple[int, int] | None = None
+        self._messages: Messages = ()
+
+    def append(self, messages: Messages) -> None:
+        """Keep a conversation as it stands now; it is on the disk when this returns.
+
+        Raises:
+            OSError: it cannot be kept.
+            LimitError: the file would become larger than the limit.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _locked(self.path) as file:
+            status = os.fstat(file)
+            is_ours = self._last == (status.st_ino, status.st_size)
+            keep = _common(self._messages, messages) if is_ours and status.st_size else 0
+            at = round(time.time(), 3)
+            line = _text_line({"at": at, "on": status.st_size, "keep": keep, "messages": messages[keep:]})
+            if status.st_size == 0:
+                line = self._head() + line
+            elif not is_ours and os.pread(file, 1, status.st_size - 1) != b"\n":
+                line = "\n" + line  # somebody died while writing
+            data = line.encode("utf-8", "surrogatepass")
+            if status.st_size + len(data) > self._limit:
+                raise LimitError(f"{self.path} would become larger than {self._limit:,} bytes")
+            self._write(file, data, status.st_size)
+            self._last, self._messages = (status.st_ino, status.st_size + len(data)), messages
+
+    def _write(self, file: int, data: bytes, size: int) -> None:
+        try:
+            written = 0
+            while written < len(data):
+                written += os.write(file, data[written:])
+            os.fsync(file)
+        except OSError:
+            self._last = None
+            with contextlib.suppress(OSError):
+                os.ftruncate(file, size)
+            raise
+        if size == 0:
+            _sync_folder(self.path.parent)
+
+    def _head(self) -> str:
+        where = self.address
+        return _text_line(
+            {
+                "graphmem": FORMAT,
+                "uri": where.uri,
+                "database": where.database,
+                "space": where.space,
+                "task": where.task,
+            }
+        )
+
+    def conversations(self, *, after: int = 0) -> Iterator[Read]:
+        """What waits beyond that byte, oldest first.
+
+        Of conversations that only grow from line to line the last one stands for all.
+        """
+        found: Read | None = None
+        for line in _lines(self.path):
+            if line.keep and (found is None or found.end != line.on):
+                continue  # what it goes on from is damaged
+            before = () if found is None else found.messages
+            grows = found is not None and line.keep == len(before)
+            if found is not None and not grows and found.end > after:
+                yield found
+            exchanges = found.exchanges if found is not None and grows else 0
+            found = Read(
+                messages=before[: line.keep] + line.messages,
+                exchanges=exchanges + (line.end > after),
+                end=line.end,
+            )
+        if found is not None and found.end > after:
+            yield found
+
+    @contextlib.contextmanager
+    def reading(self, *, timeout_seconds: float) -> Iterator[bool]:
+        """Be the only one who brings this buffer into the graph; False when another still does after the timeout."""
+        if not self.path.exists():
+            yield True
+            return
+        with _locked_within(self.path.with_suffix(".lock"), timeout_seconds) as held:
+            yield held
+
+    def remove(self, end: int) -> bool:
+        """Delete the file, if it has nothing beyond `end`."""
+        with contextlib.suppress(FileNotFoundError), _locked(self.path, create=False) as file:
+            if os.fstat(file).st_size > end:
+                return False
+            self.path.unlink(missing_ok=True)
+        return True
+
+    def waiting(self) -> Waiting | None:
+        """What waits in it; None where nothing does."""
+        return waiting_in(self.path)
+
+
+def waiting_in(path: Path) -> Waiting | None:
+    """What waits in a file; None when it is no buffer, or an empty one."""
+    try:
+        with path.open("rb") as file:
+            head = json.loads(file.readline())
+        address = {name: str(head[name]) for name in ("uri", "database", "space", "task")}
+        if head["graphmem"] != FORMAT:
+            return None
+        times = [line.at for line in _lines(path)]
+        size = path.stat().st_size
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    if not times:
+        return None
+    return Waiting(path=str(path), **address, exchanges=len(times), bytes=size, since=min(times), until=max(times))
+
+
+def all_waiting(folder: Path | None = None) -> tuple[Waiting, ...]:
+    """Every buffer in which something waits, in the order of their names."""
+    found = (waiting_in(path) for path in sorted((folder or buffer_folder()).glob("*.jsonl")))
+    return tuple(one for one in found if one is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    at: float
+    on: int
+    keep: int
+    messages: tuple[Mapping[str, Any], ...]
+    end: int
+
+
+def _lines(path: Path) -> Iterator[_Line]:
+    """The lines that hold messages, without one that is torn or damaged."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        end = 0
+        for data in file:
+            end += len(data)
+            if not data.endswith(b"\n"):
+                return
+            try:
+                found = json.loads(data.decode("utf-8", "surrogatepass"))
+                line = _Line(float(found["at"]), int(found["on"]), int(found["keep"]), tuple(found["messages"]), end)
+            except (ValueError, TypeError, KeyError):
+                continue  # the first line, or what a crash left of one
+            yield line
+
+
+def _common(before: Messages, after: Messages) -> int:
+    """How many messages at the beginning are the same."""
+    count = 0
+    for one, other in zip(before, after, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+@contextlib.contextmanager
+def _locked(path: Path, *, create: bool = True) -> Iterator[int]:
+    """The file, open and locked; a lock on a file that was deleted meanwhile is none."""
+    fcntl = _fcntl()
+    flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT if create else 0)
+    while True:
+        file = os.open(path, flags, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if os.fstat(file).st_nlink:
+                yield file
+                return
+        finally:
+            os.close(file)
+
+
+@contextlib.contextmanager
+def _locked_within(path: Path, seconds: float) -> Iterator[bool]:
+    """Hold the lock file for the length of the block, if it can be had in time; it is gone afterwards."""
+    fcntl = _fcntl()
+    deadline = time.monotonic() + seconds
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(file).st_nlink:
+                    try:
+                        yield True
+                    finally:
+                        path.unlink(missing_ok=True)
+                    return
+        finally:
+            os.close(file)
+        if time.monotonic() >= deadline:
+            break
+        time.sleep(_POLL_SECONDS)
+    yield False
+
+
+def _fcntl() -> Any:
+    try:
+        import fcntl
+    except ImportError as missing:
+        raise OSError("files cannot be locked on this system") from missing
+    return fcntl
+
+
+def _text_line(line: Mapping[str, Any]) -> str:
+    return json_text(line) + "\n"
+
+
+def _sync_folder(folder: Path) -> None:
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
