@@ -2,7 +2,9 @@
 
 GraphmemError
 ├── InvalidValueError            an argument that cannot be used as it is
-│   └── LimitError               one that is too large
+│   ├── LimitError               one that is too large
+│   ├── DumpError                the file of an export that cannot be taken
+│   └── UnreadableRunError       messages, or a recorded run, of which nothing can be made
 ├── TaskError                    the task is not in the state that the call needs
 │   ├── RequestOpenError         a second request while one is open
 │   ├── NoOpenRequestError       nothing is open to be resumed
@@ -15,9 +17,24 @@ GraphmemError
 │   ├── NothingToReviseError     nothing was done since the boundary, or what was came with the fork
 │   ├── NothingToCompressError   nothing was done since the last compression
 │   ├── MechanismOffError        the task runs without that mechanism (an ablation)
-│   ├── TaskExistsError          the name for a fork is taken
-│   ├── StepLimitError           no final response within the steps allowed
+│   ├── TaskExistsError          the name for a fork or an import is taken
+│   ├── TaskHeldError            an import or a forget of the task is going on, or was interrupted
+│   ├── HasForksError            forks of the task hold parts of it
+│   ├── RunDiffersError          messages that differ from what was recorded of them
+│   ├── RunLimitError            no final response within what the run was allowed; the request stays open
+│   │   ├── StepLimitError       steps
+│   │   ├── TokenLimitError      tokens
+│   │   ├── TimeLimitError       seconds
+│   │   └── UnreadableOutputError  outputs in a row of which nothing could be taken
 │   └── NotFoundError            no such space, task, request or id
+├── ModelError                   a model, or its endpoint
+│   ├── ModelLoginError          the endpoint refused the key, or there is none
+│   ├── ModelMissingError        no such model there, or no chat endpoint at that URL
+│   ├── ModelUnreachableError    nobody answers, it takes too long, or the answer breaks off
+│   ├── RateLimitError           the endpoint asks for patience, or the quota is used up
+│   ├── ContextLengthError       the prompt is longer than the model takes
+│   ├── AnswerCutError           the answer ended at the limit of its tokens
+│   └── AnswerRefusedError       a content filter, or the model itself, declined to answer
 ├── JudgeError                   a judge failed, or gave no verdict
 ├── StoreError                   the database
 │   ├── ServerUnreachableError   nobody answers at the URI
@@ -35,6 +52,8 @@ GraphmemError
 Each message says what to do. `command` is the command that mends it, where there is one.
 """
 
+from collections.abc import Mapping
+
 
 class GraphmemError(Exception):
     """The root of the tree."""
@@ -50,6 +69,34 @@ class InvalidValueError(GraphmemError):
 
 class LimitError(InvalidValueError):
     """An argument that is too large."""
+
+
+class UnreadableRunError(InvalidValueError):
+    """Messages, or a recorded run, of which nothing can be made. `reason` says why.
+
+    `record`: the file and which run in it, blank where there is none; `position`: which message or line of it, from 0.
+    """
+
+    def __init__(self, reason: str, *, record: str = "", position: int | None = None) -> None:
+        place = "" if position is None else f"message {position}"
+        where = ", ".join(part for part in (record, place) if part)
+        super().__init__(f"{where}: {reason}" if where else reason)
+        self.record = record
+        self.position = position
+        self.reason = reason
+
+
+class DumpError(InvalidValueError):
+    """The file of an export cannot be taken: altered, cut off, of a newer format, or not for this place.
+
+    `file`, `line` (from 1) and `reason` say what and where.
+    """
+
+    def __init__(self, file: object, line: int, reason: str, *, command: str | None = None) -> None:
+        super().__init__(f"{file}, line {line}: {reason}", command=command)
+        self.file = str(file)
+        self.line = line
+        self.reason = reason
 
 
 class TaskError(GraphmemError):
@@ -113,15 +160,88 @@ class MechanismOffError(TaskError):
 
 
 class TaskExistsError(TaskError):
-    """The name for a fork is that of a task that exists."""
+    """The name for a fork or an import is that of a task that exists."""
 
 
-class StepLimitError(TaskError):
-    """No final response within the steps allowed. The request stays open and can be resumed."""
+class TaskHeldError(TaskError):
+    """An import or a forget of the task is going on, or was interrupted; running it again ends it."""
+
+
+class HasForksError(TaskError):
+    """Forks of the task hold parts of it. `forks`: their names."""
+
+    def __init__(self, message: str, *, forks: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.forks = forks
+
+
+class RunDiffersError(TaskError):
+    """Messages differ from what was recorded of them, from message `position` on (from 0)."""
+
+    def __init__(self, message: str, *, position: int) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+class RunLimitError(TaskError):
+    """No final response within what the run was allowed. The request stays open and can be resumed."""
+
+
+class StepLimitError(RunLimitError):
+    """No final response within the steps allowed."""
+
+
+class TokenLimitError(RunLimitError):
+    """No final response within the tokens allowed."""
+
+
+class TimeLimitError(RunLimitError):
+    """No final response within the seconds allowed."""
+
+
+class UnreadableOutputError(RunLimitError):
+    """The model was shown often enough why nothing of its output could be taken, and did not mend it."""
 
 
 class StoryError(GraphmemError):
     """The demo was answered otherwise than its story needs."""
+
+
+class ModelError(GraphmemError):
+    """A model, or its endpoint. Nothing of the answer was written."""
+
+
+class ModelLoginError(ModelError):
+    """The endpoint refused the key, or there is none."""
+
+
+class ModelMissingError(ModelError):
+    """The endpoint knows no such model, or the URL is not that of a chat endpoint."""
+
+
+class ModelUnreachableError(ModelError):
+    """Nobody answers, it takes too long, or the answer breaks off."""
+
+
+class RateLimitError(ModelError):
+    """The endpoint asks for patience, or the quota is used up."""
+
+
+class ContextLengthError(ModelError):
+    """The prompt is longer than the model takes."""
+
+
+class AnswerCutError(ModelError):
+    """The answer ended at the limit of its tokens. `text`: as far as it came; `usage`: what it cost."""
+
+    def __init__(self, message: str, *, text: str, usage: Mapping[str, int] | None = None) -> None:
+        super().__init__(message)
+        self.text = text
+        self.usage = usage
+
+
+class AnswerRefusedError(ModelError):
+    """A content filter, or the model itself, declined to answer."""
 
 
 class JudgeError(GraphmemError):

@@ -87,6 +87,11 @@ class Task:
     def __repr__(self) -> str:
         return f"Task({self.space}/{self.name})"
 
+    @property
+    def context(self) -> Context:
+        """What the task shares with every handle of its graph."""
+        return self._context
+
     def request(self, text: str, *, attempt: str | None = None, author: str = "user") -> Request:
         """Open the next request with the user's text.
 

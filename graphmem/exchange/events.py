@@ -1,0 +1,108 @@
+"""A recording as the writes that it makes, each with a name that follows from everything before it.
+
+Pure. An event is a request opened, a turn, the results of its calls, or the end of a request that was not answered. Its
+key is a digest of the event and of the one before it, so that a key is in the graph only when all of the run up to it
+is: that is how a new process knows where the last one stopped. Ids of calls do not count, nor does the order in which
+results came. Invariant: events of the beginning of a run are the beginning of its events.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from graphmem.exchange.values import Round, Turn
+from graphmem.state.values import ToolCall
+from graphmem.task import Context
+from graphmem.vocabulary import digest, json_text
+
+NO_ANSWER: Final = "(no answer was recorded)"
+
+Kind = Literal["open", "turn", "results", "close"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One write. `place`: the message, or what stands for it, that it comes from.
+
+    `text` of a request that is opened; `turn` and whether it `is_answer`; `contents` of the calls of the turn before.
+    """
+
+    kind: Kind
+    key: str
+    place: int
+    text: str = ""
+    turn: Turn | None = None
+    is_answer: bool = False
+    contents: tuple[str | None, ...] = ()
+
+
+def events(
+    rounds: Sequence[Round],
+    places: Sequence[Sequence[int]],
+    *,
+    run: str,
+    context: Context,
+    is_over: bool,
+) -> tuple[Event, ...]:
+    """The writes of a run. Results that are missing are awaited when they are the last thing, and the run goes on.
+
+    `run`: the name of the run, which is a part of every key; `is_over`: nothing more will come of it.
+    """
+    chain = _Chain(digest("recorded run", run), context)
+    made: list[Event] = []
+    for number, (round_, at) in enumerate(zip(rounds, places, strict=True)):
+        is_last = number == len(rounds) - 1
+        following = None if is_last else places[number + 1][0]
+        made += _round(chain, round_, at, following=following, is_over=is_over or not is_last)
+    return tuple(made)
+
+
+def _round(
+    chain: "_Chain", round_: Round, at: Sequence[int], *, following: int | None, is_over: bool
+) -> Iterator[Event]:
+    yield Event(kind="open", key=chain.add("open", round_.text), place=at[0], text=round_.text)
+    for i, turn in enumerate(round_.turns):
+        is_last = i == len(round_.turns) - 1
+        is_answer = is_last and _is_answered(round_)
+        yield Event(
+            kind="turn", key=chain.turn(turn, is_answer=is_answer), place=at[i + 1], turn=turn, is_answer=is_answer
+        )
+        if not turn.calls:
+            continue
+        if is_last and not is_over and None in turn.results:
+            return
+        yield Event(kind="results", key=chain.results(turn), place=at[i + 1], turn=turn, contents=turn.results)
+    if following is not None and not _is_answered(round_):
+        yield Event(kind="close", key=chain.add("close"), place=following)
+
+
+def _is_answered(round_: Round) -> bool:
+    """Whether there is a final response: a request is finished by words."""
+    last = round_.turns[-1] if round_.turns else None
+    return round_.is_answered and last is not None and not last.calls and bool((last.text or "").strip())
+
+
+class _Chain:
+    """The digest of everything so far, as it may be stored: a redactor sees each text before it is hashed."""
+
+    def __init__(self, start: str, context: Context) -> None:
+        self._key = start
+        self._text: Callable[[str], str] = context.text
+        self._calls: Callable[[tuple[ToolCall, ...]], tuple[ToolCall, ...]] = (
+            (lambda calls: calls) if context.redact is None else context.calls
+        )
+
+    def add(self, *parts: str) -> str:
+        self._key = digest(self._key, *map(self._text, parts))
+        return self._key
+
+    def turn(self, turn: Turn, *, is_answer: bool) -> str:
+        calls = json_text([[call.name, call.arguments] for call in self._calls(turn.calls)], sort_keys=True)
+        said = self._text(turn.text or "")
+        self._key = digest(self._key, "answer" if is_answer else "turn", turn.author or "", said, calls)
+        return self._key
+
+    def results(self, turn: Turn) -> str:
+        contents = [None if text is None else self._text(text) for text in turn.results]
+        self._key = digest(self._key, "results", json_text(contents))
+        return self._key
