@@ -4,10 +4,13 @@ Pure but for its own state, which is copied deeply to put the world back. Answer
 bookings there are, ids of bookings on the lowest free seat. `book` and `upgrade` can be undone exactly, `notify` never.
 """
 
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Any, Final
 
+from experiments.scene import Goal
 from graphmem import ToolCall
 from graphmem.vocabulary import Json, json_text
 
@@ -60,18 +63,58 @@ class World:
         return json_text(answer, sort_keys=True)
 
 
-def undo(call: ToolCall, answer: dict[str, Json]) -> ToolCall | None:
-    """The call that compensates one; None where nothing was changed, or nothing can be done."""
-    match call.name:
-        case "book":
-            return ToolCall(name="cancel", arguments={"booking": answer["booking"]})
-        case "upgrade":
-            return ToolCall(name="upgrade", arguments={"booking": answer["booking"], "meal": answer["was"]})
-    return None
+class Booking:
+    """The scene of a seed: guests to be served, one after another."""
+
+    undoes = True
+    irreversible: Collection[str] = IRREVERSIBLE
+
+    def __init__(self, random: Random) -> None:
+        goals = [_calls(random, number) for number in range(random.randint(4, 6))]
+        ends = {number for number in range(len(goals)) if random.random() < 0.3} | {len(goals) - 1}
+        self.goals = tuple(
+            Goal(calls=tuple(calls), ends=number in ends, query=f"serve from guest {number} on")
+            for number, calls in enumerate(goals)
+        )
+
+    def world(self) -> World:
+        """An empty one."""
+        return World()
+
+    def filled(self, call: ToolCall, earlier: Sequence[str]) -> ToolCall:
+        """A booking is named by the seat that `book` gives it, which is known when it is run."""
+        if call.name != "upgrade":
+            return call
+        booking = next(told["booking"] for answer in reversed(earlier) if "booking" in (told := json.loads(answer)))
+        return ToolCall(name=call.name, arguments={**call.arguments, "booking": booking})
+
+    def wrong(self, random: Random, word: str) -> ToolCall:
+        """A booking or a message for somebody whom nobody named."""
+        train = random.choice(TRAINS)
+        return random.choice(
+            (
+                ToolCall(name="book", arguments={"train": train, "who": word}),
+                ToolCall(name="notify", arguments={"who": word, "text": f"a message of {word}"}),
+            )
+        )
+
+    def undo(self, call: ToolCall, content: str) -> ToolCall | None:
+        """A booking is cancelled, a meal is put back; a message has gone."""
+        answer: dict[str, Json] = json.loads(content)
+        match call.name:
+            case "book":
+                return ToolCall(name="cancel", arguments={"booking": answer["booking"]})
+            case "upgrade":
+                return ToolCall(name="upgrade", arguments={"booking": answer["booking"], "meal": answer["was"]})
+        return None
+
+    def settled(self, world: Any, gold: Any, ran: Sequence[ToolCall]) -> bool:
+        """Bookings and money are the gold world's; what went out is what ran, in order."""
+        sent = [f"{call.arguments['who']}: {call.arguments['text']}" for call in ran if call.name == "notify"]
+        return bool((world.money, world.bookings, world.outbox) == (gold.money, gold.bookings, sent))
 
 
-def subgoal(random: Random, number: int) -> list[ToolCall]:
-    """The calls of one subgoal. A booking is named by the seat that `book` gives it, which is known when it is run."""
+def _calls(random: Random, number: int) -> list[ToolCall]:
     train, who = random.choice(TRAINS), f"guest-{number}"
     calls = [
         ToolCall(name="look", arguments={"train": train}),
@@ -80,14 +123,3 @@ def subgoal(random: Random, number: int) -> list[ToolCall]:
         ToolCall(name="notify", arguments={"who": who, "text": f"your seat, number {number}"}),
     ]
     return calls[: random.randint(2, 4)]
-
-
-def wrong(random: Random, token: str) -> ToolCall:
-    """A call that nobody asked for; what it says names no other call."""
-    train = random.choice(TRAINS)
-    return random.choice(
-        (
-            ToolCall(name="book", arguments={"train": train, "who": token}),
-            ToolCall(name="notify", arguments={"who": token, "text": f"a message of {token}"}),
-        )
-    )
