@@ -1,6 +1,6 @@
 """A model that is talked to: messages in, one completion out.
 
-Owns the protocol and its scripted form, which needs no model. Knows nothing of what the texts mean.
+Owns the protocols and their scripted form, which needs no model. Knows nothing of what the texts mean.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model answered. `usage` counts tokens by the provider's names, None when it says nothing."""
+    """What a model answered. `usage` counts tokens, None when the provider says nothing: `prompt_tokens` (of which
+    `cached_tokens` were read from its cache), `completion_tokens` (of which `reasoning_tokens`), `total_tokens`.
+    """
 
     text: str
     usage: Mapping[str, int] | None = None
@@ -34,6 +36,23 @@ class ChatModel(Protocol):
 
     def complete(self, messages: Sequence[Message]) -> Completion:
         """The answer to these messages."""
+        ...
+
+
+OnText: TypeAlias = Callable[[str], None]
+
+
+@runtime_checkable
+class StreamingModel(ChatModel, Protocol):
+    """A model that tells its answer as it comes."""
+
+    def stream(
+        self, messages: Sequence[Message], on_text: OnText | None = None, *, timeout_seconds: float | None = None
+    ) -> Completion:
+        """The answer, with `on_text` told of each piece of it; an empty piece says that the answer begins anew.
+
+        `timeout_seconds`: when to give up, all retries included.
+        """
         ...
 
 
