@@ -13,7 +13,7 @@ SET t.lock = $p.op
 WITH t
 OPTIONAL MATCH (k:Step {attempt: $p.attempt}) USING INDEX k:Step(attempt)
 WITH t, k, t.next_step AS n, t.next_request AS number,
-  CASE WHEN k.abandoned_step IS NOT NULL THEN 'abandoned' WHEN k IS NOT NULL THEN 'replay'
+  CASE WHEN t.held IS NOT NULL THEN 'held' WHEN k.abandoned_step IS NOT NULL THEN 'abandoned' WHEN k IS NOT NULL THEN 'replay'
     WHEN any(name IN keys($p.options) WHERE coalesce(t[name], true) <> coalesce($p.options[name], t[name], true)) THEN 'options'
     WHEN t.open IS NOT NULL THEN 'open' ELSE 'ok' END AS verdict
 CALL (t, verdict, n) {
@@ -40,4 +40,4 @@ WITH t, k, verdict, CASE verdict WHEN 'ok' THEN number WHEN 'replay' THEN k.requ
   CASE verdict WHEN 'ok' THEN n ELSE k.number END AS step
 OPTIONAL MATCH (r:Request {key: t.key + '/request:' + toString(number)}) USING INDEX r:Request(key)
 RETURN verdict, number, r.text AS text, step, t.version AS version, t.psa AS psa, t.isu AS isu, t.open AS open,
-  t {.psa, .isu, .compress, .maintain, .revise, .isolate_states} AS options
+  t {.psa, .isu, .compress, .maintain, .revise, .isolate_states, .held} AS options

@@ -39,7 +39,7 @@ CALL (t, popping, low) {
   WITH x, results ORDER BY x.depth
   RETURN collect({number: x.number, results: results}) AS tail
 }
-WITH t, k, chain, target, popping, restored, b, low, tail, CASE WHEN k.abandoned_step IS NOT NULL THEN 'abandoned' WHEN k IS NOT NULL THEN 'replay'
+WITH t, k, chain, target, popping, restored, b, low, tail, CASE WHEN t.held IS NOT NULL THEN 'missing' WHEN k.abandoned_step IS NOT NULL THEN 'abandoned' WHEN k IS NOT NULL THEN 'replay'
     WHEN NOT coalesce(t.revise, true) THEN 'off'
     WHEN $p.request IS NOT NULL AND coalesce(t.open, 0) <> $p.request THEN 'closed'
     WHEN $p.version IS NOT NULL AND t.version <> $p.version THEN 'stale'

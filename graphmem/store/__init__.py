@@ -4,8 +4,8 @@ It knows the shape of no node. A query goes in by its name with one map of param
 every error of the driver leaves as one of `graphmem.errors`.
 """
 
-from graphmem.store.connection import Connection, Run, Show, Trace
+from graphmem.store.connection import Connection, Run, Show, Stream, Trace
 from graphmem.store.migrations import init, schema_version
 from graphmem.store.queries import Query, query, query_names
 
-__all__ = ["Connection", "Query", "Run", "Show", "Trace", "init", "query", "query_names", "schema_version"]
+__all__ = ["Connection", "Query", "Run", "Show", "Stream", "Trace", "init", "query", "query_names", "schema_version"]

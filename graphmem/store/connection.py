@@ -32,6 +32,7 @@ Trace = Callable[[str, int, float], None]
 Check = Callable[[Row], None]
 Show = Callable[[Query, Mapping[str, Any]], None]
 Run = Callable[[Query, Mapping[str, Any]], list[Row]]
+Stream = Callable[[Query, Mapping[str, Any]], Iterator[Row]]
 T = TypeVar("T")
 
 _SCHEMES: Final = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
@@ -40,6 +41,8 @@ _READ_ONLY: Final = (
     "Neo.ClientError.General.WriteOnReadOnlyAccessDatabase",
 )
 _FAILURES: Final = (exceptions.DriverError, exceptions.Neo4jError, OSError, ValueError, OverflowError, TypeError)
+_STREAMED_ROWS: Final = 50  # rows may hold a raw result of a megabyte each
+_HOLD_SECONDS: Final = 600.0
 _RETRY_SECONDS: Final = 3.0
 _FIRST_RETRY_SECONDS: Final = 0.02
 
@@ -50,7 +53,8 @@ class Connection:
     """A database, reached. Safe to share between threads.
 
     Opening one sends nothing: the first statement does. `trace` receives (query name, rows, milliseconds) of each
-    statement, `show` the query and its parameters before it is sent.
+    statement, `show` the query and its parameters before it is sent. `read_only`: every statement runs in READ mode, in
+    which the server itself refuses to write; a status is then read without its lock.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class Connection:
         timeout_seconds: float = 30.0,
         trace: Trace | None = None,
         show: Show | None = None,
+        read_only: bool = False,
     ) -> None:
         if not _is_uri(uri):
             raise InvalidValueError(
@@ -75,6 +80,7 @@ class Connection:
         self.uri = uri
         self.user = user
         self.database = database
+        self.read_only = read_only
         self._timeout = timeout_seconds
         self._trace = trace
         self._show = show or (lambda _query, _p: None)
@@ -108,6 +114,8 @@ class Connection:
         A database that refuses writes is read without the lock.
         """
         self._show(query, p)
+        if self.read_only:
+            return self._auto_commit(query.name, query.without_lock, p, neo4j.READ_ACCESS), False
         try:
             return self._auto_commit(query.name, query.text, p, neo4j.WRITE_ACCESS), True
         except _ReadOnlyDatabaseError:
@@ -156,6 +164,41 @@ class Connection:
         with self._timed(name), self._mapped(), self._session(neo4j.WRITE_ACCESS) as session:
             return session.execute_write(whole)
 
+    def stream(self, query: Query, p: Mapping[str, Any]) -> Iterator[Row]:
+        """The rows of a read as they arrive, in READ mode. Not tried again: some may have been taken already."""
+        self._show(query, p)
+        with self._mapped(), self._session(neo4j.READ_ACCESS, fetch_size=_STREAMED_ROWS) as session:
+            yield from self._rows(query, session.run(neo4j.Query(query.text, timeout=self._timeout), p=dict(p)))
+
+    @contextmanager
+    def holding(self, lock: Query, p: Mapping[str, Any]) -> Iterator[Stream]:
+        """Reads in one transaction that takes a lock first and holds it until the block ends; nothing is written."""
+        with self._mapped():
+            session = self._session(neo4j.WRITE_ACCESS, fetch_size=_STREAMED_ROWS)
+        with session:
+            with self._mapped():
+                tx = session.begin_transaction(timeout=_HOLD_SECONDS)
+                self._show(lock, p)
+                tx.run(lock.text, p=dict(p)).consume()
+
+            def stream(query: Query, p: Mapping[str, Any]) -> Iterator[Row]:
+                self._show(query, p)
+                with self._mapped():
+                    yield from self._rows(query, tx.run(query.text, p=dict(p)))
+
+            yield stream
+            with self._mapped():
+                tx.rollback()
+
+    def _rows(self, query: Query, result: neo4j.Result) -> Iterator[Row]:
+        start, count = time.perf_counter(), 0
+        for record in result:
+            count += 1
+            yield dict(record)
+        self._note(query.name, result.consume())
+        if self._trace is not None:
+            self._trace(query.name, count, (time.perf_counter() - start) * 1000)
+
     def run(self, name: str, text: LiteralString, p: Mapping[str, Any] | None = None) -> list[Row]:
         """The rows of a schema statement, auto-commit, in WRITE mode."""
         return self._auto_commit(name, text, p or {}, neo4j.WRITE_ACCESS)
@@ -175,8 +218,9 @@ class Connection:
             yield lambda text, p: [dict(record) for record in tx.run(text, p=dict(p))]
             tx.commit()
 
-    def _session(self, mode: str) -> neo4j.Session:
-        return self._driver.session(database=self.database, default_access_mode=mode)
+    def _session(self, mode: str, *, fetch_size: int = 1000) -> neo4j.Session:
+        mode = neo4j.READ_ACCESS if self.read_only else mode
+        return self._driver.session(database=self.database, default_access_mode=mode, fetch_size=fetch_size)
 
     def _auto_commit(self, name: str, text: LiteralString, p: Mapping[str, Any], mode: str) -> list[Row]:
         statement = neo4j.Query(text, timeout=self._timeout)

@@ -14,7 +14,7 @@ from graphmem.errors import StoreError
 from graphmem.state.values import ActiveState, PendingCalls, Ref, StepResult, ToolCall, Version
 from graphmem.state.view import Fact, NewVersion, Plan
 from graphmem.store import Connection, query
-from graphmem.task.rows import Reading, Row, active, named_calls, reading, replayed
+from graphmem.task.rows import Reading, Row, active, check_held, named_calls, reading, replayed
 from graphmem.trace import calls_hash
 from graphmem.vocabulary import json_text, short_name, words
 
@@ -87,14 +87,14 @@ class Repository:
         rows = self._connection.read(query("task/read_task"), self._p())
         if not rows:
             return None
+        check_held(self.space, self.task, rows[0])
         return Cursor(
             **{name: rows[0][name] for name in Cursor.__slots__ if name != "options"}, options=options_of(rows[0])
         )
 
     def fork_result(self, step: int) -> dict[str, Any]:
         """What the step that made this fork keeps of its origin."""
-        rows = self._connection.read(query("task/fork_origin"), self._p(step=step))
-        return dict(json.loads(rows[0]["result"]))
+        return dict(json.loads(self._connection.read(query("task/fork_origin"), self._p(step=step))[0]["result"]))
 
     def open_request(
         self, text: str, *, attempt: str, author: str, options: Mapping[str, bool | None], roots: tuple[str, str]
@@ -102,6 +102,7 @@ class Repository:
         """Open the next request, and make the task when it is new."""
 
         def check(row: Row) -> None:
+            check_held(self.space, self.task, row)
             if row["verdict"] == "ok" and row["text"] is None:
                 raise StoreError(
                     f"task {self.task} of space {self.space} is damaged: no request was opened. Run `graphmem doctor`.",

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graphmem.errors import TaskHeldError
 from graphmem.state.index import Heading, Line
 from graphmem.state.values import (
     ActiveState,
@@ -42,6 +43,16 @@ class Reading:
     reasons: tuple[Reason, ...]
     pending: PendingCalls | None
     locked: bool
+
+
+def check_held(space: str, task: str, row: Row) -> None:
+    """Refuse a task of which an import or a forget is not done; the row has its `options`."""
+    held = row["options"].get("held")
+    if held is not None:
+        raise TaskHeldError(
+            f"Task({space}/{task}): {'an import' if held == 'import' else 'a forget'} of it is going on, or was "
+            f"interrupted. Run `graphmem {held}` again to end it."
+        )
 
 
 def calls_from(text: str | None, step: int) -> tuple[ToolCall, ...]:

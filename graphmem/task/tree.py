@@ -49,7 +49,7 @@ class Tree:
         """
         for _ in range(_READS):
             rows = self._connection.read(query("task/path"), self._p(hints=HINTS))
-            if not rows:
+            if not rows or rows[0]["version"] is None:  # an import or a forget is not done
                 raise self.missing()
             if not _torn(rows[0]):
                 return self._path(rows[0], tokenizer, at=None)
@@ -132,6 +132,7 @@ class Tree:
                 trace=trace,
                 summary=None if key is None else summary({**row, "told": []}),
                 preferences=tuple((p["id"], p["summary"]) for p in row["preferences"]),
+                values={p["id"]: json.loads(p["value"]) for p in row["preferences"]},
             ),
             of_step=row["of_step"],
             on_path=bool(row["on_path"]),
