@@ -42,7 +42,7 @@ exactness: .venv/test
 	@touch $@
 
 .venv/test: .venv/demo
-	$(PIP) -e '.[embedded,agent,test]'
+	$(PIP) -e '.[embedded,agent,mcp,test]'
 	$(PIP) --no-deps bfcl-eval mpmath  # of the many things that bfcl-eval asks for, its simulators need mpmath alone
 	@touch $@
 

@@ -163,6 +163,7 @@ def open_connection(
     timeout_seconds: float = 30.0,
     trace: Trace | None = None,
     show: Show | None = None,
+    read_only: bool = False,
 ) -> Connection:
     """A connection to what the arguments, the environment or the embedded server name; the schema is not looked at."""
     uri = uri or os.environ.get("GRAPHMEM_URI") or None
@@ -176,7 +177,14 @@ def open_connection(
         raise InvalidValueError(f"no password for {uri}: set GRAPHMEM_PASSWORD, or pass password= to connect")
     user = user or "neo4j"
     return Connection(
-        uri, user=user, password=password, database=database, timeout_seconds=timeout_seconds, trace=trace, show=show
+        uri,
+        user=user,
+        password=password,
+        database=database,
+        timeout_seconds=timeout_seconds,
+        trace=trace,
+        show=show,
+        read_only=read_only,
     )
 
 

@@ -17,6 +17,7 @@ import click
 
 from graphmem.errors import GraphmemError
 from graphmem_cli.doctor_command import doctor
+from graphmem_cli.mcp_command import mcp
 from graphmem_cli.operation_commands import commands as operation_commands
 from graphmem_cli.options import say, typed
 from graphmem_cli.read_commands import commands as read_commands
@@ -32,6 +33,7 @@ _EXTRAS: Final = {
     "platformdirs": "embedded",
     "tiktoken": "agent",
     "bpe_openai": "agent",
+    "mcp": "mcp",
 }
 
 
@@ -121,5 +123,14 @@ def cli() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for _command in (*server_commands, doctor, *read_commands, *reason_commands, *tree_commands, tree, *operation_commands):
+for _command in (
+    *server_commands,
+    doctor,
+    *read_commands,
+    *reason_commands,
+    *tree_commands,
+    tree,
+    *operation_commands,
+    mcp,
+):
     cli.add_command(_command)

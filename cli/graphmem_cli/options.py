@@ -50,18 +50,25 @@ class Reach:
         """Whether the embedded server is meant."""
         return self.uri is None
 
-    def connection(self, *, timeout_seconds: float = 30.0) -> Connection:
+    def connection(self, *, timeout_seconds: float = 30.0, read_only: bool = False) -> Connection:
         """A connection; the schema is not looked at."""
         uri, user, password = self._login()
         trace = _say_trace if self.trace else None
         show = (lambda query, p: say(paste(query, p))) if self.show_cypher else None
         return open_connection(
-            uri, user, password, self.database, timeout_seconds=timeout_seconds, trace=trace, show=show
+            uri,
+            user,
+            password,
+            self.database,
+            timeout_seconds=timeout_seconds,
+            trace=trace,
+            show=show,
+            read_only=read_only,
         )
 
-    def graph(self) -> Graph:
+    def graph(self, *, timeout_seconds: float = 30.0, read_only: bool = False) -> Graph:
         """An open graph whose schema is the one of this graphmem."""
-        connection = self.connection()
+        connection = self.connection(timeout_seconds=timeout_seconds, read_only=read_only)
         try:
             schema_version(connection)
         except BaseException:

@@ -22,6 +22,7 @@ RANKS = (
     ("exchange",),
     ("graph",),
     ("agent",),
+    ("integrations",),
 )
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 
