@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from graphmem.errors import InvalidValueError, ServerUnreachableError
+from graphmem.exchange import catching_up
 from graphmem.llm.tokens import Tokenizer, WhenUsed
 from graphmem.store import Connection, Show, Trace, init, schema_version
 from graphmem.task import Comparison, Context, Past, Task
@@ -37,7 +38,8 @@ class Graph:
         self.close()
 
     def close(self) -> None:
-        """Give back the sockets."""
+        """Give back the sockets. What watched clients have said is written first, as far as the graph is there."""
+        catching_up.close(self._context.connection)
         self._context.connection.close()
 
     def space(self, name: str) -> "Space":
@@ -117,10 +119,12 @@ def connect(
     tokenizer: Tokenizer | None = None,
     timeout_seconds: float = 30.0,
     trace: Trace | None = None,
+    verify: bool = True,
 ) -> Graph:
     """An open graph: the arguments, else `GRAPHMEM_*`, else the embedded server that is up.
 
-    `redact` sees every text before it is hashed and written; `trace` receives (query name, rows, milliseconds).
+    `redact` sees every text before it is hashed and written; `trace` receives (query name, rows, milliseconds). Without
+    `verify` nothing is asked of the server yet: for an agent that is to run, watched, also while the graph is away.
 
     Raises:
         ServerUnreachableError: nothing answers, or nothing was named and no embedded server is up.
@@ -129,7 +133,8 @@ def connect(
     """
     connection = open_connection(uri, user, password, database, timeout_seconds=timeout_seconds, trace=trace)
     try:
-        schema_version(connection)
+        if verify:
+            schema_version(connection)
     except BaseException:
         connection.close()
         raise

@@ -1,6 +1,8 @@
 """The exchange room: runs of other agents in, as they grow or from files."""
 
+from graphmem.exchange.catching_up import CaughtUp, catch_up
 from graphmem.exchange.recording import Recorded, record, record_run
 from graphmem.exchange.values import Round, Run, Turn
+from graphmem.exchange.watching import watch
 
-__all__ = ["Recorded", "Round", "Run", "Turn", "record", "record_run"]
+__all__ = ["CaughtUp", "Recorded", "Round", "Run", "Turn", "catch_up", "record", "record_run", "watch"]

@@ -1,4 +1,4 @@
-"""The local file in which messages wait for the graph: one for each database, space and task.
+"""The local file in which messages wait for the graph: one for each database, space, task and run.
 
 JSON Lines, private to the user (0600 in a folder of 0700), appended and synced before the caller goes on. The first
 line names the task, each further one is a conversation as it stood: how many messages of the line before it (which ends
@@ -13,7 +13,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -31,17 +31,18 @@ Messages: TypeAlias = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Whose messages they are: a task of a space, in the database that is reached at a URI."""
+    """Whose messages they are: a run of a task of a space, in the database that is reached at a URI."""
 
     uri: str
     database: str
     space: str
     task: str
+    run: str = ""
 
     @property
     def file_name(self) -> str:
         """Readable, and unlike that of every other address."""
-        whole = digest(self.uri, self.database, self.space, self.task)
+        whole = digest(self.uri, self.database, self.space, self.task, self.run)
         return f"{self.space[:60]}.{self.task[:60]}-{whole[:16]}.jsonl"
 
 
@@ -54,6 +55,7 @@ class Waiting(Value):
     database: str
     space: str
     task: str
+    run: str
     exchanges: int
     bytes: int
     since: float
@@ -123,16 +125,7 @@ class Buffer:
             _sync_folder(self.path.parent)
 
     def _head(self) -> str:
-        where = self.address
-        return _text_line(
-            {
-                "graphmem": FORMAT,
-                "uri": where.uri,
-                "database": where.database,
-                "space": where.space,
-                "task": where.task,
-            }
-        )
+        return _text_line({"graphmem": FORMAT, **asdict(self.address)})
 
     def conversations(self, *, after: int = 0) -> Iterator[Read]:
         """What waits beyond that byte, oldest first.
@@ -173,6 +166,13 @@ class Buffer:
             self.path.unlink(missing_ok=True)
         return True
 
+    def size(self) -> int:
+        """How many bytes the file has; 0 when there is none."""
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
     def waiting(self) -> Waiting | None:
         """What waits in it; None where nothing does."""
         return waiting_in(self.path)
@@ -183,7 +183,7 @@ def waiting_in(path: Path) -> Waiting | None:
     try:
         with path.open("rb") as file:
             head = json.loads(file.readline())
-        address = {name: str(head[name]) for name in ("uri", "database", "space", "task")}
+        address = {name: str(head[name]) for name in ("uri", "database", "space", "task", "run")}
         if head["graphmem"] != FORMAT:
             return None
         times = [line.at for line in _lines(path)]

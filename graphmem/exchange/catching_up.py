@@ -1,0 +1,234 @@
+"""Bringing what waits in a buffer into the graph: at once by `catch_up`, or behind an agent's back by a courier.
+
+Order is that of the file, one process at a time; recording knows what it has written, so an interruption costs nothing
+and doubles nothing. A courier works in a thread of its own, which lives while there is something to do; a graph that is
+away is tried again after 1, 2, 4, … 30 seconds, and nobody waits for it. Invariant: what the graph refuses for good is
+said and left out, and does not keep what follows from being written.
+"""
+
+import atexit
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from weakref import WeakSet
+
+from graphmem.errors import GraphmemError, LimitError, StaleStatusError, StoreError
+from graphmem.exchange.buffer import Address, Buffer, Messages
+from graphmem.exchange.recording import record
+from graphmem.state.values import Value
+from graphmem.store import Connection, schema_version
+from graphmem.task import Task
+
+SETTLE_SECONDS: Final = 10.0  # a server that has just started plans each kind of statement for a second
+
+_IDLE_SECONDS: Final = 2.0
+_LONGEST_PAUSE_SECONDS: Final = 30.0
+_OTHERS_SECONDS: Final = 60.0
+
+Written = Callable[[Messages], None]
+Refuse = Callable[[GraphmemError], None]
+
+logger = logging.getLogger("graphmem")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaughtUp(Value):
+    """How many exchanges were brought into the graph, and why others were refused."""
+
+    exchanges: int = 0
+    refused: tuple[str, ...] = ()
+
+
+def catch_up(task: Task, *, run: str = "", folder: Path | None = None) -> CaughtUp:
+    """Bring what waits in the local buffer of a task into the graph; `run` as it was given to `watch`.
+
+    Raises:
+        StoreError: the graph is still away; what waits goes on waiting.
+    """
+    return deliver(task, buffer_of(task, run=run, folder=folder))
+
+
+def buffer_of(task: Task, *, run: str = "", folder: Path | None = None) -> Buffer:
+    """The buffer of a task, which need not exist."""
+    connection = task.context.connection
+    where = Address(uri=connection.uri, database=connection.database, space=task.space, task=task.name, run=run)
+    return Buffer(where, folder)
+
+
+def deliver(
+    task: Task,
+    buffer: Buffer,
+    *,
+    written: Written = lambda _: None,
+    refuse: Refuse = lambda _: None,
+) -> CaughtUp:
+    """Bring what waits in a buffer into a task, and delete the file.
+
+    `written` is called with each conversation that is in the graph, `refuse` with why one is not.
+
+    Raises:
+        StoreError: the graph is away.
+    """
+    done = CaughtUp()
+    with buffer.reading(timeout_seconds=_OTHERS_SECONDS) as is_ours:
+        end, size = 0, buffer.size() if is_ours else 0  # else another process brings it in
+        while size:
+            for read in buffer.conversations(after=end):
+                try:
+                    record(task, read.messages, run=buffer.address.run)
+                except (StoreError, StaleStatusError):
+                    raise
+                except GraphmemError as error:
+                    if task.context.connection in _closed:
+                        raise
+                    refuse(error)
+                    done = CaughtUp(exchanges=done.exchanges, refused=(*done.refused, str(error)))
+                else:
+                    written(read.messages)
+                    done = CaughtUp(exchanges=done.exchanges + read.exchanges, refused=done.refused)
+                end = read.end
+            size = 0 if buffer.remove(max(end, size)) else buffer.size()
+    return done
+
+
+class Courier:
+    """Brings the exchanges of one conversation into the graph, in the order in which they are given.
+
+    `written` and `refuse` as for `deliver`; they are called in the courier's thread.
+    """
+
+    def __init__(self, task: Task, buffer: Buffer, *, written: Written, refuse: Refuse) -> None:
+        self._task = task
+        self._buffer = buffer
+        self._written = written
+        self._refuse = refuse
+        self._changed = threading.Condition()
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._given = self._done = self._failures = 0
+        self._unkept: Messages | None = None
+        self._is_said = False
+        _couriers.add(self)
+        _settle_at_exit()
+
+    @property
+    def connection(self) -> Connection:
+        """The connection that it writes through."""
+        return self._task.context.connection
+
+    def take(self, messages: Messages) -> None:
+        """Keep a conversation as it stands now, and have it written. It is on the disk when this returns."""
+        try:
+            self._buffer.append(messages)
+        except (OSError, LimitError) as error:
+            self._unkept = messages  # in memory: the newest alone, which is the whole conversation
+            self._say_once(
+                "%r: messages cannot be kept on the disk (%s): what is not in the graph when this process ends is lost",
+                self._task,
+                error,
+            )
+        self.wake()
+
+    def wake(self) -> None:
+        """Have what waits brought in."""
+        with self._changed:
+            self._given += 1
+            if self._thread is None and not self._ended.is_set():
+                self._thread = threading.Thread(target=self._work, name=f"graphmem {self._task.name}", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def settle(self, seconds: float) -> bool:
+        """Wait until everything is written; False when it is not. Nobody waits for a graph that is known to be away."""
+        deadline = time.monotonic() + seconds
+        with self._changed:
+            while self._done < self._given and self._thread is not None and not self._failures:
+                if not self._changed.wait(max(0.0, deadline - time.monotonic())) and time.monotonic() >= deadline:
+                    break
+            return self._done >= self._given
+
+    def end(self) -> None:
+        """Try no more; what comes is kept in the buffer."""
+        self._ended.set()
+        with self._changed:
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._given > self._done or self._ended.is_set(), _IDLE_SECONDS)
+                if self._given == self._done or self._ended.is_set():
+                    self._thread = None
+                    self._changed.notify_all()
+                    return
+                goal = self._given
+            is_done = self._is_brought_in()
+            with self._changed:
+                self._done = goal if is_done else self._done
+                self._failures = 0 if is_done else self._failures + 1
+                self._changed.notify_all()
+            if not is_done:
+                self._ended.wait(min(_LONGEST_PAUSE_SECONDS, 2.0 ** (self._failures - 1)))
+
+    def _is_brought_in(self) -> bool:
+        try:
+            if self._failures or not self._done:
+                schema_version(self.connection)  # it may be another database that has come up there
+            deliver(self._task, self._buffer, written=self._written, refuse=self._refuse)
+            if (unkept := self._unkept) is not None:
+                record(self._task, unkept, run=self._buffer.address.run)
+                self._unkept = None if self._unkept is unkept else self._unkept
+        except Exception as error:  # noqa: BLE001  # a defect must not end the thread: what waits is tried again
+            self._say_away(error)
+            return False
+        if self._failures:
+            logger.info("%r: the graph is back, and has what waited for it", self._task)
+        return True
+
+    def _say_away(self, error: Exception) -> None:
+        if self._failures or self._ended.is_set():
+            return
+        logger.warning(
+            "%r: %s Messages wait in %s; they are written when the graph is back, or by `graphmem catch-up`.",
+            self._task,
+            error,
+            self._buffer.path,
+            exc_info=None if isinstance(error, GraphmemError) else error,
+        )
+
+    def _say_once(self, text: str, *about: object) -> None:
+        if not self._is_said:
+            self._is_said = True
+            logger.warning(text, *about)
+
+
+_couriers: WeakSet[Courier] = WeakSet()
+_closed: WeakSet[Connection] = WeakSet()
+_at_exit = threading.Event()
+
+
+def settle(connection: Connection | None = None, *, seconds: float = SETTLE_SECONDS) -> bool:
+    """Wait until all couriers, or those of a connection, have written what they have; False when they have not."""
+    deadline = time.monotonic() + seconds
+    ours = [one for one in _couriers if connection is None or one.connection is connection]
+    settled = [one.settle(deadline - time.monotonic()) for one in ours]
+    return all(settled)
+
+
+def close(connection: Connection) -> None:
+    """The connection is about to be closed: what can be written is, what cannot stays in the buffer."""
+    settle(connection)
+    _closed.add(connection)
+    for one in _couriers:
+        if one.connection is connection:
+            one.end()
+
+
+def _settle_at_exit() -> None:
+    if not _at_exit.is_set():
+        _at_exit.set()
+        atexit.register(settle)
