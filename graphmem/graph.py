@@ -5,12 +5,15 @@ Owns the environment (`GRAPHMEM_URI`, `GRAPHMEM_USER`, `GRAPHMEM_PASSWORD`, `GRA
 """
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from graphmem.errors import InvalidValueError, ServerUnreachableError
-from graphmem.exchange import catching_up
+from graphmem.exchange import CaughtUp, catching_up
+from graphmem.exchange.dumping import Exported, export
+from graphmem.exchange.restoring import Imported, restore
 from graphmem.llm.tokens import Tokenizer, WhenUsed
 from graphmem.store import Connection, Show, Trace, init, schema_version
 from graphmem.task import Comparison, Context, Past, Task
@@ -42,6 +45,17 @@ class Graph:
         catching_up.close(self._context.connection)
         self._context.connection.close()
 
+    def catch_up(self, files: Iterable[Path] = (), *, space: str | None = None) -> tuple[CaughtUp, ...]:
+        """Bring in what watched clients said while the graph was away, of all tasks or of those of a space.
+
+        `files`: these, whatever address they were written for; without any, all on this machine that wait for it.
+
+        Raises:
+            InvalidValueError: a file is none in which messages wait.
+            StoreError: the graph is still away; what was not brought in goes on waiting.
+        """
+        return catching_up.catch_up_files(self._context, files, space=space)
+
     def space(self, name: str) -> "Space":
         """A tenant's part of the graph. There is no default one.
 
@@ -49,6 +63,25 @@ class Graph:
             InvalidValueError: not a name of 1–128 letters, digits or `._:@-`.
         """
         return Space(self._context, name)
+
+    def load(
+        self,
+        file: str | Path,
+        *,
+        as_space: str | None = None,
+        as_task: str | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> Imported:
+        """Bring back what `Space.export` wrote, into its space or another, its one task by its name or another.
+
+        A task that is there already is compared and never changed. One that was interrupted goes on when called again.
+
+        Raises:
+            DumpError: the file was altered or cut off, or is of a newer format: with the line; nothing was written.
+            TaskExistsError: a task of that name is there and differs.
+            TaskHeldError: another import or a forget holds the task.
+        """
+        return restore(self.connection, Path(file), as_space=as_space, as_task=as_task, progress=progress)
 
 
 class Space:
@@ -90,6 +123,26 @@ class Space:
             isolate_states=isolate_states,
             irreversible=irreversible,
         )
+
+    def export(
+        self, file: str | Path, *, tasks: Collection[str] = (), progress: Callable[[str], None] | None = None
+    ) -> Exported:
+        """Write tasks of the space, all by default, to a file of JSON Lines, from which `load` brings them back.
+
+        Each task is as it stood between two of its writes; its writers may go on.
+
+        Raises:
+            NotFoundError: there is no such space or task.
+            TaskHeldError: an import or a forget of a task was interrupted.
+            InvalidValueError: the file cannot be written.
+        """
+        return export(self._context.connection, self.name, Path(file), tasks=tuple(tasks), progress=progress)
+
+    def load(
+        self, file: str | Path, *, as_task: str | None = None, progress: Callable[[str], None] | None = None
+    ) -> Imported:
+        """Bring back what an export wrote, of this space or another, into this one; as `Graph.load`."""
+        return restore(self._context.connection, Path(file), as_space=self.name, as_task=as_task, progress=progress)
 
 
 def compare(a: Task | Past, b: Task | Past) -> Comparison:

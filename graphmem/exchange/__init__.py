@@ -2,7 +2,21 @@
 
 from graphmem.exchange.catching_up import CaughtUp, catch_up
 from graphmem.exchange.recording import Recorded, record, record_run
+from graphmem.exchange.unwritten import Waiting, all_waiting, examine_buffers
 from graphmem.exchange.values import Round, Run, Turn
 from graphmem.exchange.watching import watch
 
-__all__ = ["CaughtUp", "Recorded", "Round", "Run", "Turn", "catch_up", "record", "record_run", "watch"]
+__all__ = [
+    "CaughtUp",
+    "Recorded",
+    "Round",
+    "Run",
+    "Turn",
+    "Waiting",
+    "all_waiting",
+    "catch_up",
+    "examine_buffers",
+    "record",
+    "record_run",
+    "watch",
+]

@@ -13,14 +13,12 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from graphmem.errors import LimitError
-from graphmem.server.folders import home_folder
-from graphmem.state.values import Value
-from graphmem.vocabulary import digest, json_text
+from graphmem.errors import InvalidValueError, LimitError
+from graphmem.vocabulary import Json, digest, json_text
 
 LIMIT_BYTES: Final = 64 << 20
 FORMAT: Final = 1
@@ -47,22 +45,6 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting(Value):
-    """A buffer that is not empty: whose it is, how many exchanges wait in it, and since and until when (unix time)."""
-
-    path: str
-    uri: str
-    database: str
-    space: str
-    task: str
-    run: str
-    exchanges: int
-    bytes: int
-    since: float
-    until: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
     """A conversation that was read, how many exchanges it stands for, and where in the file the next one begins."""
 
@@ -73,15 +55,46 @@ class Read:
 
 def buffer_folder() -> Path:
     """Where buffers are kept: in `GRAPHMEM_HOME`, else in the user's data folder."""
+    from graphmem.server.folders import home_folder
+
     return home_folder() / "unwritten"
 
 
-class Buffer:
-    """The buffer of one address. Safe to share between threads and with other processes."""
+def head_of(path: Path) -> tuple[Address, Mapping[str, Any]]:
+    """Whose messages a file holds, and the arguments of the handle on the task.
 
-    def __init__(self, address: Address, folder: Path | None = None, *, limit_bytes: int = LIMIT_BYTES) -> None:
+    Raises:
+        InvalidValueError: it is no buffer, or one of a newer graphmem.
+    """
+    try:
+        with path.open("rb") as file:
+            head = json.loads(file.readline())
+        address = Address(**{field.name: str(head[field.name]) for field in fields(Address)})
+        handle = dict(head["handle"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InvalidValueError(f"{path} is not a file in which messages wait for the graph") from error
+    if head["graphmem"] != FORMAT:
+        raise InvalidValueError(f"{path} was written by another graphmem; use that one to bring it in")
+    return address, handle
+
+
+class Buffer:
+    """The buffer of one address. Safe to share between threads and with other processes.
+
+    `handle`: the arguments by which another process makes the same handle on the task.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        path: Path,
+        *,
+        handle: Mapping[str, Json] | None = None,
+        limit_bytes: int = LIMIT_BYTES,
+    ) -> None:
         self.address = address
-        self.path = (folder or buffer_folder()) / address.file_name
+        self.path = path
+        self._handle = handle or {}
         self._limit = limit_bytes
         self._last: tuple[int, int] | None = None
         self._messages: Messages = ()
@@ -125,7 +138,7 @@ class Buffer:
             _sync_folder(self.path.parent)
 
     def _head(self) -> str:
-        return _text_line({"graphmem": FORMAT, **asdict(self.address)})
+        return _text_line({"graphmem": FORMAT, **asdict(self.address), "handle": self._handle})
 
     def conversations(self, *, after: int = 0) -> Iterator[Read]:
         """What waits beyond that byte, oldest first.
@@ -133,7 +146,7 @@ class Buffer:
         Of conversations that only grow from line to line the last one stands for all.
         """
         found: Read | None = None
-        for line in _lines(self.path):
+        for line in lines_of(self.path):
             if line.keep and (found is None or found.end != line.on):
                 continue  # what it goes on from is damaged
             before = () if found is None else found.messages
@@ -173,36 +186,11 @@ class Buffer:
         except FileNotFoundError:
             return 0
 
-    def waiting(self) -> Waiting | None:
-        """What waits in it; None where nothing does."""
-        return waiting_in(self.path)
-
-
-def waiting_in(path: Path) -> Waiting | None:
-    """What waits in a file; None when it is no buffer, or an empty one."""
-    try:
-        with path.open("rb") as file:
-            head = json.loads(file.readline())
-        address = {name: str(head[name]) for name in ("uri", "database", "space", "task", "run")}
-        if head["graphmem"] != FORMAT:
-            return None
-        times = [line.at for line in _lines(path)]
-        size = path.stat().st_size
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    if not times:
-        return None
-    return Waiting(path=str(path), **address, exchanges=len(times), bytes=size, since=min(times), until=max(times))
-
-
-def all_waiting(folder: Path | None = None) -> tuple[Waiting, ...]:
-    """Every buffer in which something waits, in the order of their names."""
-    found = (waiting_in(path) for path in sorted((folder or buffer_folder()).glob("*.jsonl")))
-    return tuple(one for one in found if one is not None)
-
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class Line:
+    """A conversation as it stood at a time: `keep` messages of the line before, which ends at `on`, and these."""
+
     at: float
     on: int
     keep: int
@@ -210,7 +198,7 @@ class _Line:
     end: int
 
 
-def _lines(path: Path) -> Iterator[_Line]:
+def lines_of(path: Path) -> Iterator[Line]:
     """The lines that hold messages, without one that is torn or damaged."""
     try:
         file = path.open("rb")
@@ -224,7 +212,7 @@ def _lines(path: Path) -> Iterator[_Line]:
                 return
             try:
                 found = json.loads(data.decode("utf-8", "surrogatepass"))
-                line = _Line(float(found["at"]), int(found["on"]), int(found["keep"]), tuple(found["messages"]), end)
+                line = Line(float(found["at"]), int(found["on"]), int(found["keep"]), tuple(found["messages"]), end)
             except (ValueError, TypeError, KeyError):
                 continue  # the first line, or what a crash left of one
             yield line

@@ -10,18 +10,19 @@ import atexit
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from weakref import WeakSet
 
 from graphmem.errors import GraphmemError, LimitError, StaleStatusError, StoreError
-from graphmem.exchange.buffer import Address, Buffer, Messages
+from graphmem.exchange.buffer import Address, Buffer, Messages, buffer_folder, head_of
 from graphmem.exchange.recording import record
+from graphmem.exchange.unwritten import all_waiting
 from graphmem.state.values import Value
 from graphmem.store import Connection, schema_version
-from graphmem.task import Task
+from graphmem.task import Context, Task
 
 SETTLE_SECONDS: Final = 10.0  # a server that has just started plans each kind of statement for a second
 
@@ -37,8 +38,11 @@ logger = logging.getLogger("graphmem")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaughtUp(Value):
-    """How many exchanges were brought into the graph, and why others were refused."""
+    """How many exchanges of a task were brought into the graph, and why others were refused."""
 
+    space: str
+    task: str
+    run: str = ""
     exchanges: int = 0
     refused: tuple[str, ...] = ()
 
@@ -52,11 +56,33 @@ def catch_up(task: Task, *, run: str = "", folder: Path | None = None) -> Caught
     return deliver(task, buffer_of(task, run=run, folder=folder))
 
 
+def catch_up_files(
+    context: Context, files: Iterable[Path] = (), *, space: str | None = None, folder: Path | None = None
+) -> tuple[CaughtUp, ...]:
+    """Bring files into the graph, whatever address they were written for; without any, all that wait for this one.
+
+    Raises:
+        InvalidValueError: a file is no buffer.
+        StoreError: the graph is away; what was not brought in goes on waiting.
+    """
+    ours = (context.connection.uri, context.connection.database)
+    named = tuple(files)
+    chosen = named or [Path(one.path) for one in all_waiting(folder) if (one.uri, one.database) == ours]
+    done = []
+    for path in chosen:
+        address, handle = head_of(path)
+        if space in (None, address.space):
+            task = Task(context, address.space, address.task, **handle)
+            done.append(deliver(task, Buffer(address, path)))
+    return tuple(done)
+
+
 def buffer_of(task: Task, *, run: str = "", folder: Path | None = None) -> Buffer:
     """The buffer of a task, which need not exist."""
     connection = task.context.connection
     where = Address(uri=connection.uri, database=connection.database, space=task.space, task=task.name, run=run)
-    return Buffer(where, folder)
+    handle = {**task.mechanisms, "irreversible": sorted(task.irreversible)}
+    return Buffer(where, (folder or buffer_folder()) / where.file_name, handle=handle)
 
 
 def deliver(
@@ -73,26 +99,27 @@ def deliver(
     Raises:
         StoreError: the graph is away.
     """
-    done = CaughtUp()
+    run = buffer.address.run
+    exchanges, refused = 0, list[str]()
     with buffer.reading(timeout_seconds=_OTHERS_SECONDS) as is_ours:
         end, size = 0, buffer.size() if is_ours else 0  # else another process brings it in
         while size:
             for read in buffer.conversations(after=end):
                 try:
-                    record(task, read.messages, run=buffer.address.run)
+                    record(task, read.messages, run=run)
                 except (StoreError, StaleStatusError):
                     raise
                 except GraphmemError as error:
                     if task.context.connection in _closed:
                         raise
                     refuse(error)
-                    done = CaughtUp(exchanges=done.exchanges, refused=(*done.refused, str(error)))
+                    refused.append(str(error))
                 else:
                     written(read.messages)
-                    done = CaughtUp(exchanges=done.exchanges + read.exchanges, refused=done.refused)
+                    exchanges += read.exchanges
                 end = read.end
             size = 0 if buffer.remove(max(end, size)) else buffer.size()
-    return done
+    return CaughtUp(space=task.space, task=task.name, run=run, exchanges=exchanges, refused=tuple(refused))
 
 
 class Courier:

@@ -92,6 +92,11 @@ class Task:
         """What the task shares with every handle of its graph."""
         return self._context
 
+    @property
+    def mechanisms(self) -> Mapping[str, bool]:
+        """The mechanisms that this handle asks for or refuses; what it takes as it is, is left out."""
+        return {name: given for name, given in self._options.items() if given is not None}
+
     def request(self, text: str, *, attempt: str | None = None, author: str = "user") -> Request:
         """Open the next request with the user's text.
 

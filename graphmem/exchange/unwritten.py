@@ -1,0 +1,96 @@
+"""What waits in local buffers, of all tasks: for `graphmem doctor`, and for whoever brings it in.
+
+Reads files and changes nothing. Invariant: no text of a message is told, only how many there are and since when.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from graphmem.errors import GraphmemError
+from graphmem.exchange.buffer import buffer_folder, head_of, lines_of
+from graphmem.inspect import Check
+from graphmem.state.values import Value
+
+_BEING_WRITTEN_SECONDS: Final = 60.0
+_TOLD: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting(Value):
+    """A buffer that is not empty: whose it is, how many exchanges wait in it, since and until when (unix time)."""
+
+    path: str
+    uri: str
+    database: str
+    space: str
+    task: str
+    run: str
+    exchanges: int
+    bytes: int
+    since: float
+    until: float
+
+
+def all_waiting(folder: Path | None = None) -> tuple[Waiting, ...]:
+    """Every buffer in which something waits, the oldest first."""
+    found = (waiting_in(path) for path in (folder or buffer_folder()).glob("*.jsonl"))
+    return tuple(sorted((one for one in found if one is not None), key=lambda one: one.since))
+
+
+def waiting_in(path: Path) -> Waiting | None:
+    """What waits in a file; None when nothing does, or it is no buffer."""
+    try:
+        address, _ = head_of(path)
+        times = [line.at for line in lines_of(path)]
+        size = path.stat().st_size
+    except (GraphmemError, OSError):
+        return None
+    if not times:
+        return None
+    return Waiting(
+        path=str(path),
+        uri=address.uri,
+        database=address.database,
+        space=address.space,
+        task=address.task,
+        run=address.run,
+        exchanges=len(times),
+        bytes=size,
+        since=min(times),
+        until=max(times),
+    )
+
+
+def examine_buffers(folder: Path | None = None) -> Check:
+    """Whether messages of watched clients wait for a graph, and how they get there."""
+    try:
+        found = all_waiting(folder)
+    except (GraphmemError, OSError) as error:
+        return Check(name="buffers", verdict="skipped", what=str(error))
+    if not found:
+        return Check(name="buffers", verdict="ok", what="nothing waits to be written")
+    exchanges = sum(one.exchanges for one in found)
+    if time.time() - found[0].since < _BEING_WRITTEN_SECONDS:
+        return Check(name="buffers", verdict="ok", what=f"{exchanges} exchanges are just being written")
+    return Check(
+        name="buffers",
+        verdict="wrong",
+        what=f"{exchanges} exchanges of watched clients wait to be written: {_told(found)}",
+        command="graphmem catch-up",
+    )
+
+
+def _told(found: Sequence[Waiting]) -> str:
+    told = "; ".join(
+        f"{one.exchanges} of {one.space}/{one.task} for {one.uri}, since {_when(one.since)}, in {one.path}"
+        for one in found[:_TOLD]
+    )
+    more = f"; and {len(found) - _TOLD} more files beside it" if len(found) > _TOLD else ""
+    return told + more
+
+
+def _when(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
