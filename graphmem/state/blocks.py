@@ -8,7 +8,7 @@ handed on as such, never completed by a guess.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,10 +45,13 @@ _EXPECTED: Final = f"write the four blocks <{'>, <'.join(BLOCKS)}>"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The JSON value of a block; `rest` is the text of the entry in which the output ended, if it did."""
+    """The JSON value of a block; `rest` is the text of the entry in which the output ended, if it did. `in_object`: it
+    is of an output that is one JSON object.
+    """
 
     value: object
     rest: str = ""
+    in_object: bool = False
 
 
 def read_blocks(text: str, repairs: Repairs) -> dict[str, Block]:
@@ -201,10 +204,7 @@ class _Scanner:
         self.repairs.note(f"{short_name(tag.group())!r}{tail} was ignored")
 
     def _note_surroundings(self) -> None:
-        for text in self.outside:
-            if text.strip(" \t\r\n"):
-                what = "a code fence" if _FENCE.match(text) else repr(short_name(text))
-                self.repairs.note(f"text outside the blocks was ignored: {what}")
+        _note_outside(self.outside, "blocks", self.repairs)
         if list(self.bodies) != [name for name in BLOCKS if name in self.bodies]:
             self.repairs.note(f"the blocks stood in another order: {', '.join(self.bodies)}")
 
@@ -296,14 +296,16 @@ def _is_cut(text: str) -> bool:
 
 
 def _whole_object(text: str, repairs: Repairs) -> dict[str, Block]:
-    """The blocks of an output that is one JSON object with their names as keys."""
+    """The blocks of an output that is one JSON object with their names as keys (`schema`)."""
     found = _OBJECT.search(text)
     start = found.start() if found else text.find("{")
     if start < 0:
         raise UnreadableError(f"no block was found; {_EXPECTED}")
-    repairs.note("the output was one JSON object instead of four blocks")
+    if repairs.strict:
+        repairs.note("the output was one JSON object instead of four blocks")
     end, _ = json_end(text, start)
     body = text[start:end] if end else _without_fence_end(text[start : _ends_start(text)].rstrip())
+    _note_outside((text[:start], text[start + len(body) :]), "object", repairs)
     shape = Shape.of(body)
     if shape.in_string or len(shape.open) > 1:
         raise UnreadableError("the output ended inside its JSON object; write it again, shorter")
@@ -313,7 +315,14 @@ def _whole_object(text: str, repairs: Repairs) -> dict[str, Block]:
     for key in value:
         if key not in BLOCKS:
             repairs.note(f"the key {short_name(str(key))!r} is not part of the protocol and was ignored")
-    return {name: Block(value[name]) for name in BLOCKS if name in value}
+    return {name: Block(value[name], in_object=True) for name in BLOCKS if name in value}
+
+
+def _note_outside(texts: Iterable[str], whole: str, repairs: Repairs) -> None:
+    for text in texts:
+        if text.strip(" \t\r\n"):
+            what = "a code fence" if _FENCE.match(text) else repr(short_name(text))
+            repairs.note(f"text outside the {whole} was ignored: {what}")
 
 
 def _without_fence_end(text: str) -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
-from graphmem.state.repair import NUMBER_DIGITS, Repairs, UnreadableError
+from graphmem.state.repair import NUMBER_DIGITS, Repairs, UnreadableError, read_json
 from graphmem.vocabulary import Limits, json_text, short_name, text_fault, value_fault
 
 T = TypeVar("T")
@@ -36,6 +36,7 @@ class FieldReader:
     def __init__(self, repairs: Repairs, limits: Limits) -> None:
         self.repairs = repairs
         self.limits = limits
+        self.nulls_are_slips = True  # in one JSON object by the schema, null is how a field is left out
 
     def list(self, name: str, value: object) -> list[object]:
         """The list of a block: one object alone is put in a list, nothing is an empty one.
@@ -74,9 +75,34 @@ class FieldReader:
                 self.repairs.note(f"{where}: {short_name(key)!r} was read as {name}")
                 fields[name] = value
         for name in [name for name, value in fields.items() if value is None and name not in may_be_null]:
-            self.repairs.note(f"{where}: {name} null was read as not given")
+            if self.nulls_are_slips:
+                self.repairs.note(f"{where}: {name} null was read as not given")
             del fields[name]
         return fields
+
+    def unpacked(self, where: str, item: object, name: str, *, may_be_text: bool = False) -> object:
+        """The object with the field `name` in place of `name_json`, a text that holds it (`schema`).
+
+        `may_be_text`: a text that is no JSON stands for itself.
+        """
+        key = f"{name}_json"
+        if self.repairs.strict or not isinstance(item, dict) or key not in item or name in item:
+            return item
+        text, rest = item[key], {field: value for field, value in item.items() if field != key}
+        if not isinstance(text, str):
+            if text is not None:
+                self.repairs.note(f"{where}: {key} was {shown(text)} instead of a text")
+            return rest if text is None else {**rest, name: text}
+        if not text.strip():
+            self.repairs.note(f"{where}: {key} was blank and was read as not given")
+            return rest
+        try:
+            return {**rest, name: read_json(f"{where}.{key}", text, self.repairs, allow_unknown=False)}
+        except UnreadableError as error:
+            if not may_be_text or text.lstrip()[0] in '[{"':
+                raise EntryError(f"{error}") from None
+            self.repairs.note(f"{where}: {key} was no JSON and was read as a text")
+            return {**rest, name: text}
 
     def word(self, where: str, field: str, given: object, words: Words[T]) -> T:
         """The member of a closed set that was meant."""

@@ -1,4 +1,5 @@
-"""Model output y = (ΔS, R, z) in the four blocks of the runtime prompt (FlowState, B.3): text in, `StepOutput` out.
+"""Model output y = (ΔS, R, z) in the four blocks of the runtime prompt (FlowState, B.3), or as one JSON object
+(`schema`): text in, `StepOutput` out.
 
 Owns the fields of operations, accesses, calls and the message, and the limits of each. Judges nothing against a state:
 that is `rules`. Invariants: no text of a model raises; one operation or access that cannot be read becomes one with a
@@ -79,8 +80,9 @@ _RELATIONS: Final = Words(
 def parse(text: str, *, strict: bool = False, limits: Limits = _LIMITS) -> StepOutput:
     """The output that a model's text stands for; never raises for what the text says.
 
-    Lenient reading mends what real models do wrong and lists it in `repairs`. `strict` takes B.3 literally and nothing
-    else: four blocks in order, valid JSON, the fields of its example and no other, nothing outside the blocks.
+    Lenient reading takes the four blocks and the one object of `schema`, mends what real models do wrong and lists it
+    in `repairs`. `strict` takes B.3 literally and nothing else: four blocks in order, valid JSON, the fields of its
+    example and no other, nothing outside the blocks.
     """
     repairs = Repairs(strict)
     reader = _Reader(repairs, limits)
@@ -89,6 +91,7 @@ def parse(text: str, *, strict: bool = False, limits: Limits = _LIMITS) -> StepO
         if size > limits.text_bytes:
             raise UnreadableError(f"the output has {size:,} bytes; the limit is {limits.text_bytes:,}")
         blocks = read_blocks(text, repairs)
+        reader.nulls_are_slips = not any(block.in_object for block in blocks.values())
         return StepOutput(
             delta=tuple(reader.entries(DELTA, blocks[DELTA], reader.operation, _failed_operation)),
             access=tuple(reader.entries(FOCUS, blocks[FOCUS], reader.access, _failed_access)),
@@ -182,7 +185,9 @@ class _Reader(FieldReader):
 
     def operation(self, where: str, item: object) -> Operation:
         """One operation of ΔS."""
-        fields = self.fields(where, item, _OPERATION_FIELDS, may_be_null=("value",))
+        fields = self.fields(
+            where, self.unpacked(where, item, "value", may_be_text=True), _OPERATION_FIELDS, may_be_null=("value",)
+        )
         operation = self.word(where, "operation", fields.get("operation"), _OPERATIONS)
         is_strict_add = self.repairs.strict and operation == "add"
         for name in _OPERATION_FIELDS if is_strict_add else _NEEDED[operation]:
@@ -218,7 +223,7 @@ class _Reader(FieldReader):
         if isinstance(item, dict) and isinstance(item.get("function"), dict):
             self.repairs.note(f"{where}: the call was wrapped in 'function'")
             item = item["function"]
-        fields = self.fields(where, item, _CALL_FIELDS)
+        fields = self.fields(where, self.unpacked(where, item, "arguments"), _CALL_FIELDS)
         name = self.text("name", fields.get("name"))
         if not name.strip() or len(name) > self.limits.id_characters:
             raise EntryError(f"the name of a tool has 1 to {self.limits.id_characters} characters")

@@ -60,6 +60,12 @@ def blocks(focus: Any = (), delta: Any = (), calls: Any = (), message: Any = Non
     return "\n".join(f"<{name}>\n{body}\n</{name}>" for name, body in bodies.items())
 
 
+OBJECT: dict[str, Any] = {
+    "state_focus": [{"target_id": "h", "reason": "r"}],
+    "state_delta": [ADD],
+    "tool_calls": [CALL],
+    "assistant_message": {"content": None},
+}
 GOOD = blocks(({"target_id": "h", "reason": "r"},), (ADD,), (CALL,))
 
 
@@ -258,14 +264,8 @@ WHOLE = {
     "an unquoted key": GOOD.replace('"nights"', "nights"),
     "curly quotes": GOOD.replace('"Book hotel A"', "“Book hotel A”"),
     "names in single quotes": GOOD.replace('"plan"', "'plan'"),
-    "one JSON object": json.dumps(
-        {
-            "state_focus": [{"target_id": "h", "reason": "r"}],
-            "state_delta": [ADD],
-            "tool_calls": [CALL],
-            "assistant_message": {"content": None},
-        }
-    ),
+    "one JSON object in a fence": f"```json\n{json.dumps(OBJECT)}\n```",
+    "one JSON object and more": f"{json.dumps(OBJECT)}\nThat is all.",
     "a null list and a bare message in one object": json.dumps(
         {
             "thought": "hm",
@@ -310,6 +310,13 @@ WHOLE = {
 @pytest.mark.parametrize("text", WHOLE.values(), ids=WHOLE.keys())
 def test_a_flaw_is_mended_and_said_and_refused_in_strict_reading(text: str) -> None:
     assert taken(mended(text)) == taken(parse(GOOD))
+
+
+def test_one_json_object_is_as_good_as_the_blocks_and_refused_in_strict_reading_which_is_b3() -> None:
+    output = parse(json.dumps(OBJECT))
+    assert taken(output) == taken(parse(GOOD))
+    assert output.repairs == ()
+    assert parse(json.dumps(OBJECT), strict=True).fault == "the output was one JSON object instead of four blocks"
 
 
 def test_a_whole_object_in_a_fence_after_a_preface_is_read() -> None:
