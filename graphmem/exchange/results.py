@@ -1,4 +1,4 @@
-"""What a tool's result says, as far as a rule can tell: its identifiers, its fields, whom it is about, whether it failed.
+"""What a tool's result says, as far as a rule can tell: what it names, its fields, which thing it is about, a failure.
 
 Pure, and total: every text gives an answer, JSON or not. Invariant: what is found stands in the result word for word.
 """
@@ -11,63 +11,84 @@ from typing import Final
 
 from graphmem.vocabulary import Json, json_text, value_fault
 
+_PARSED_CHARACTERS: Final = 200_000
+_SCANNED_CHARACTERS: Final = 20_000
+_NAME_CHARACTERS: Final = 64
+_LEAST_DIGITS: Final = 5
+_CAPITALS: Final = range(2, 11)
 _IDENTIFIER: Final = re.compile(
-    r"#?(?=[\w@.+-]*\d)(?=[\w@.+-]*[A-Za-z])[A-Za-z0-9][\w@.+-]*\w|#?(?<![\w.,:-])\d{5,}(?![\w:-])"
+    r"#?(?=[\w@.+-]*\d)(?=[\w@.+-]*[A-Za-z])[A-Za-z0-9][\w@.+-]*\w|(?<![\w.,:-])#?\d{5,}(?![\w:-])"
 )
+_FILE: Final = re.compile(r"(?<![\w./-])[\w-]+\.[A-Za-z]{1,5}(?![\w.])")
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_CLOCK: Final = re.compile(r"\d{1,2}:\d\d")
 _ERROR: Final = re.compile(
-    r"\s*(?:\W*)(?:error|exception|traceback|failed|failure|invalid|cannot|unable)\b", re.IGNORECASE
+    r"\W*(?:error|exception|traceback|failed|failure|invalid|cannot|unable|no such|not found)\b", re.IGNORECASE
 )
 _ERROR_KEYS: Final = ("error", "errors", "exception", "error_message")
-_PARSED_CHARACTERS: Final = 200_000
-_NAMED_CHARACTERS: Final = 64
-_WRITES: Final = frozenset(
-    "add activate assign apply append approve archive book buy cancel cd change close commit complete copy cp create "
-    "deactivate delete deploy disable display edit enable enroll exchange execute export fill fund generate insert "
-    "install issue lock login make mark merge mkdir modify move mv open order pay place post publish purchase push put "
-    "record refund register release remove rename replace reply reserve reset resolve restore retweet return rm rmdir "
-    "run save schedule send set setup sign start stop submit touch transfer undo unlock update upload upgrade write".split()
+_NOTHING: Final = ("", "null", "None")
+_NAMING: Final = frozenset(("id", "ids", "number", "code", "symbol", "username", "login", "email"))
+_NEVER_NAMING: Final = frozenset(
+    ("time", "created", "updated", "timestamp", "zip", "address", "address1", "address2", "phone", "price", "prices")
 )
-_READS: Final = frozenset(
-    "calculate check compute count describe detail display estimate fetch find get grep has is list lookup look ls open "
-    "preview query read retrieve scroll search see select show status tail think verify view".split()
-)
+_BIRTH: Final = frozenset(("dob", "birth", "birthday", "birthdate"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A raw result as a rule reads it. `data` is its JSON, None where it is none; `is_error`: the tool says it failed."""
+    """A raw result as a rule reads it. `data`: its JSON, None where it is none; `is_error`: the tool says it failed."""
 
     content: str
     data: Json
     is_error: bool
 
     @property
-    def identifiers(self) -> tuple[str, ...]:
-        """What names things in it, in the order of first appearance."""
-        return identifiers(self.content[:_PARSED_CHARACTERS])
+    def is_empty(self) -> bool:
+        """Whether it says nothing."""
+        return self.content.strip() in _NOTHING
 
     @property
-    def entity(self) -> tuple[str, str] | None:
-        """The field that says which one thing a result is about, and its name; None where it is about several or none."""
+    def names(self) -> tuple[str, ...]:
+        """What it names that a later call may have to name: identifiers, codes, dates, in order of first appearance."""
+        if self.data is None:
+            return identifiers(self.content[:_SCANNED_CHARACTERS])
+        return tuple(dict.fromkeys(_names(self.data)))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the fields of the object, or of the first object of a list of them."""
+        data = self.data
+        while isinstance(data, list) and data:
+            data = data[0]
+        return tuple(key for key in data if not is_name("", key)) if isinstance(data, Mapping) else ()
+
+    @property
+    def entity(self) -> str | None:
+        """The name of the one thing that an object is about, by its first field for a name; None without one."""
         if not isinstance(self.data, Mapping):
             return None
         for key, value in self.data.items():
-            is_name = isinstance(value, str) and 0 < len(value) <= _NAMED_CHARACTERS and not value.isspace()
-            if key.lower() == "id" or key.lower().endswith(("_id", "number")):
-                if is_name or (isinstance(value, int) and not isinstance(value, bool)):
-                    return key, str(value)
+            if (words(key) or ("",))[-1] in ("id", "number") and isinstance(value, str | int):
+                name = str(value)
+                if not isinstance(value, bool) and 0 < len(name) <= _NAME_CHARACTERS and not re.search(r"\s", name):
+                    return name
         return None
 
     @property
-    def fields(self) -> dict[str, Json]:
-        """The plain fields of an object; nothing for anything else."""
+    def plain(self) -> dict[str, Json]:
+        """The fields of the object that are texts, numbers or booleans, but moments."""
         if not isinstance(self.data, Mapping):
             return {}
-        return {key: value for key, value in self.data.items() if isinstance(value, str | int | float | bool)}
+        return {
+            key: value
+            for key, value in self.data.items()
+            if isinstance(value, str | int | float | bool) and not _NEVER_NAMING & set(words(key))
+        }
 
 
-def read(content: str) -> Result:
+def read(content: str | None) -> Result:
     """The result; JSON that cannot be stored as a value counts as text."""
+    content = content or ""
     data: Json = None
     if len(content) <= _PARSED_CHARACTERS and content.lstrip()[:1] in ("{", "["):
         try:
@@ -86,8 +107,48 @@ def _is_error(content: str, data: Json) -> bool:
 
 
 def identifiers(text: str) -> tuple[str, ...]:
-    """Words with letters and digits, and long numbers: what a later call may have to name."""
-    return tuple(dict.fromkeys(_IDENTIFIER.findall(text)))
+    """Words of letters and digits, long numbers and names of files in a text."""
+    found = sorted((match.start(), match[0]) for match in (*_IDENTIFIER.finditer(text), *_FILE.finditer(text)))
+    return tuple(dict.fromkeys(name for _, name in found if not _CLOCK.search(name)))
+
+
+def _names(value: Json, key: str = "", *, in_list: bool = False) -> Iterator[str]:
+    match value:
+        case None | bool() | float():
+            return
+        case str():
+            if is_name(key, value, in_list=in_list):
+                yield value
+        case int():
+            if (words(key) or ("",))[-1] in ("id", "ids", "number"):
+                yield str(value)
+        case Mapping():
+            for name, item in value.items():
+                if is_name("", name):
+                    yield name
+                yield from _names(item, name)
+        case Sequence():
+            for item in value:
+                yield from _names(item, key, in_list=not isinstance(item, Mapping))
+
+
+def is_name(key: str, text: str, *, in_list: bool = False) -> bool:
+    """Whether the text of a field names a thing: a code, a date, what its field says is a name, an item of a list."""
+    about = words(key)
+    if not text or len(text) > _NAME_CHARACTERS or re.search(r"\s", text) or _CLOCK.search(text):
+        return False
+    if _NEVER_NAMING & set(about):
+        return False
+    if _DATE.fullmatch(text):
+        return not _BIRTH & set(about)
+    has_digit, has_letter = any(c.isdigit() for c in text), any(c.isalpha() for c in text)
+    if has_digit and has_letter:
+        return True
+    if text.isdigit() and len(text) >= _LEAST_DIGITS:
+        return True
+    if has_letter and text.isupper() and len(text) in _CAPITALS:
+        return True
+    return in_list or (bool(about) and about[-1] in _NAMING)
 
 
 def literals(value: Json) -> Iterator[str]:
@@ -102,21 +163,30 @@ def literals(value: Json) -> Iterator[str]:
         case Mapping():
             for item in value.values():
                 yield from literals(item)
-        case Sequence():
+        case _:
             for item in value:
                 yield from literals(item)
+
+
+def parameters(value: Json) -> Iterator[str]:
+    """The names of arguments or fields in a value, however deep."""
+    match value:
+        case str() | int() | float() | None:
+            return
+        case Mapping():
+            for key, item in value.items():
+                yield key
+                yield from parameters(item)
+        case _:
+            for item in value:
+                yield from parameters(item)
+
+
+def occurs(literal: str, text: str) -> bool:
+    """Whether the text names the literal as a word of its own."""
+    return re.search(rf"(?<![A-Za-z0-9_]){re.escape(literal)}(?![A-Za-z0-9_])", text) is not None
 
 
 def words(text: str) -> tuple[str, ...]:
     """The words of a name or sentence in lower case: `updateOrder_v2` is update, order, v2."""
     return tuple(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()))
-
-
-def is_write(tool: str) -> bool:
-    """Whether the name of a tool says that it changes something: its first verb decides."""
-    for word in words(tool.rpartition(".")[2]):
-        if word in _READS:
-            return False
-        if word in _WRITES:
-            return True
-    return False
