@@ -96,7 +96,7 @@ class Buffer:
         self.path = path
         self._handle = handle or {}
         self._limit = limit_bytes
-        self._last: tuple[int, int] | None = None
+        self._last: tuple[int, int, int] | None = None
         self._messages: Messages = ()
 
     def append(self, messages: Messages) -> None:
@@ -109,7 +109,7 @@ class Buffer:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _locked(self.path) as file:
             status = os.fstat(file)
-            is_ours = self._last == (status.st_ino, status.st_size)
+            is_ours = self._last == _state(status)
             keep = _common(self._messages, messages) if is_ours and status.st_size else 0
             at = round(time.time(), 3)
             line = _text_line({"at": at, "on": status.st_size, "keep": keep, "messages": messages[keep:]})
@@ -121,7 +121,7 @@ class Buffer:
             if status.st_size + len(data) > self._limit:
                 raise LimitError(f"{self.path} would become larger than {self._limit:,} bytes")
             self._write(file, data, status.st_size)
-            self._last, self._messages = (status.st_ino, status.st_size + len(data)), messages
+            self._last, self._messages = _state(os.fstat(file)), messages
 
     def _write(self, file: int, data: bytes, size: int) -> None:
         try:
@@ -216,6 +216,11 @@ def lines_of(path: Path) -> Iterator[Line]:
             except (ValueError, TypeError, KeyError):
                 continue  # the first line, or what a crash left of one
             yield line
+
+
+def _state(status: os.stat_result) -> tuple[int, int, int]:
+    """By which a file is known as it was left: the number of one that was deleted is given again."""
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _common(before: Messages, after: Messages) -> int:
