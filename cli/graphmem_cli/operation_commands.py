@@ -9,8 +9,10 @@ from typing import Any, Final
 
 import click
 
+from graphmem import inspect
+from graphmem.graph import Graph
 from graphmem.task import Task
-from graphmem.trace import Path, Revised, Ruling, Summary
+from graphmem.trace import Path, RanCall, Revised, Ruling, Summary
 from graphmem.vocabulary import json_text, short_name
 from graphmem_cli.options import (
     Command,
@@ -61,11 +63,10 @@ def compress(reach: Reach, space: str, task: str, text: str | None, dry_run: boo
     Without TEXT a rule writes it: each call, and how its result begins.
     """
 
-    def work(on: Task) -> tuple[Summary, list[int]]:
-        covered = [node.number for node in on.path().recent]
-        return on.compress(text, author=_author, dry_run=dry_run), covered
-
-    made, covered = _on(reach, space, task, work)
+    with reach.graph() as graph, advised(graph, space, task, lists="path"):
+        on = graph.space(space).task(task)
+        made = on.compress(text, author=_author, dry_run=dry_run)
+        covered = [node.number for node in on.path().recent] if dry_run else _covered(graph, made, space, task)
     if as_json:
         print_json({"summary": made.to_dict(), "covers": covered, "dry_run": dry_run})
         return
@@ -73,8 +74,14 @@ def compress(reach: Reach, space: str, task: str, text: str | None, dry_run: boo
     _say(iter([f"summary from {made.boundary} {would} {_numbers(covered)}: {made.text}"]))
 
 
+def _covered(graph: Graph, made: Summary, space: str, task: str) -> list[int]:
+    """What a summary covers: another writer may have gone on since it was asked for."""
+    found = inspect.why(graph.connection, space, task, made.key)
+    return [covered.node for covered in found.covers] if isinstance(found, inspect.SummaryReason) else []
+
+
 def _numbers(numbers: list[int]) -> str:
-    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    return " to ".join(str(number) for number in dict.fromkeys((*numbers[:1], *numbers[-1:])))
 
 
 @click.command()
@@ -117,16 +124,17 @@ def maintain(
     if dry_run:
         _say(_case_lines(done))
         return
-    stands = "" if done.stands else "; the summary has another text by now, so it changes nothing"
+    why = "came with the fork and is judged in its origin" if done.copied else "has another text by now"
+    stands = "" if done.stands else f"; the summary {why}, so it changes nothing"
     _say(iter([f"step {done.step}: {'passed' if done.passed else f'failed: {done.feedback}'}{stands}"]))
 
 
 def _case_lines(case: Any) -> Iterator[str]:
     yield f"instruction: {case.instruction}"
-    yield from (f"preference {id_}: {text}" for id_, text in case.preferences)
+    yield from (f"preference {id_}: {text} {json_text(case.values[id_])}" for id_, text in case.preferences)
     for node in case.trace:
         for seen in node.results:
-            result = short_name(seen.content or "", characters=200)
+            result = "(outcome unknown)" if seen.content is None else short_name(seen.content, characters=200)
             yield f"{node.number}: {seen.tool} {json_text(seen.arguments)} -> {result}"
     if case.summary is not None:
         yield f"summary {case.summary.boundary} [{case.summary.verdict}]: {case.summary.text}"
@@ -205,9 +213,12 @@ def _revised_lines(done: Revised, off_path: dict[str, list[int]], *, dry_run: bo
             yield f"  {what}: {', '.join(ids)}"
     if done.requests:
         yield f"  abandoned requests: {', '.join(map(str, done.requests))}"
-    for call in done.irreversible:
-        known = "" if call.known else " (outcome unknown)"
-        yield f"  cannot be undone: {call.tool} {call.arguments}, {call.id} in step {call.step}{known}"
+    yield from map(_ran_line, done.irreversible)
+
+
+def _ran_line(call: RanCall) -> str:
+    known = "" if call.known else " (outcome unknown)"
+    return f"  cannot be undone: {call.tool} {call.arguments}, {call.id} in step {call.step}{known}"
 
 
 @click.command()
@@ -245,10 +256,7 @@ def fork(reach: Reach, space: str, task: str, name: str, at: int | None, dry_run
             [
                 f"{name} {would} on from step {done['at']} of {task}: {len(done['summaries'])} finished subgoals, "
                 f"{len(done['recent'])} recent actions, {len(done['states'])} states",
-                *(
-                    f"  cannot be undone: {call['tool']} {call['arguments']}, {call['id']} in step {call['step']}"
-                    for call in done["irreversible"]
-                ),
+                *(_ran_line(RanCall(**call)) for call in done["irreversible"]),
             ]
         )
     )

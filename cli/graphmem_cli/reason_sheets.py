@@ -23,7 +23,7 @@ from graphmem.inspect import (
 )
 from graphmem.vocabulary import json_text, short_name
 from graphmem_cli.excerpts import excerpt
-from graphmem_cli.sheets import UNKNOWN, arrow, show_lines
+from graphmem_cli.sheets import UNKNOWN, arrow, judged_text, show_lines
 from graphmem_cli.tables import block, visible, wrapped
 
 _CHARACTERS: Final = 300
@@ -102,7 +102,7 @@ def _summary_lines(found: SummaryReason, *, columns: int) -> Iterator[str]:
 
 def _told(told: Told) -> str:
     says = {
-        "maintain": f"{told.verdict}, about the text of step {told.of_step}",
+        "maintain": f"{told.verdict}, about {judged_text(told.of_step)}",
         "revise": "gone back on" if told.text is None else f"closed as failed: {told.text}",
     }.get(told.kind, f"text: {told.text}")
     note = f": {told.note}" if told.note else ""
@@ -142,7 +142,8 @@ def _said(found: StepReason) -> Iterator[str]:
     if found.about is not None:
         yield f"about {_subgoal(found.about)}"
     if found.verdict:
-        yield f"verdict: {found.verdict}, about the text of step {found.of_step}"
+        judged = "the trace" if found.about is None else judged_text(found.of_step)
+        yield f"verdict: {found.verdict}, about {judged}"
     if found.boundary_step is not None:
         yield f"back to step {found.boundary_step}, world {found.world}"
     for verb, ids in (("left", found.left), ("returned", found.returned), ("removed", found.removed)):

@@ -36,8 +36,14 @@ def result_words(line: LogLine) -> str:
     return short_name(line.message or line.text or "", characters=_CHARACTERS)
 
 
+def judged_text(of_step: int | None) -> str:
+    """What a verdict is about; what came with a fork was written in the origin."""
+    return "the text that came with the fork" if of_step is None else f"the text of step {of_step}"
+
+
 def _maintain_words(line: LogLine) -> str:
-    judged = "the trace" if line.about is None else f"summary:{line.about} as of step {line.of_step}"
+    as_of = "as it came with the fork" if line.of_step is None else f"as of step {line.of_step}"
+    judged = "the trace" if line.about is None else f"summary:{line.about} {as_of}"
     return f"{judged} {line.verdict}" + (f": {line.note}" if line.note else "")
 
 

@@ -99,8 +99,7 @@ def _path_lines(found: Path) -> Iterator[str]:
             result = "(outcome unknown)" if seen.content is None else short_name(seen.content, characters=_CHARACTERS)
             number = node.number if i == 0 else ""
             yield f"R {number:>5}  {seen.tool} {json_text(seen.arguments)} -> {result}"
-        if node.wrote:
-            yield f"         an attempt that was left wrote here: {', '.join(node.wrote)}"
+        yield from _wrote_lines(node.wrote)
     hints = found.hints
     if hints.feedback:
         yield f"H        {hints.feedback}"
@@ -110,9 +109,15 @@ def _path_lines(found: Path) -> Iterator[str]:
         calls = ", ".join(f"{seen.tool} {json_text(seen.arguments)}" for seen in action.results)
         notes = "".join(f" [failed: {note}]" for note in dict.fromkeys(action.notes))
         yield f"H {action.number:>5}  tried: {calls}{notes}"
+        yield from _wrote_lines(action.wrote)
     more = hints.more_subgoals + hints.more_tried
     if more:
         yield f"H        and {more} more that were tried"
+
+
+def _wrote_lines(ids: tuple[str, ...]) -> Iterator[str]:
+    if ids:
+        yield f"         an attempt that was left wrote here: {', '.join(ids)}"
 
 
 def _summary(summary: Summary) -> str:
@@ -211,8 +216,8 @@ def _side_lines(sign: str, side: Side) -> Iterator[str]:
         yield f"    {json_text(side.values[id_])}"
 
 
-def _told(summary: str, value: Json) -> list[str]:
-    return [summary, *json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2).split("\n")]
+def _told(summary: str, value: Json, refs: tuple[str, ...]) -> list[str]:
+    return [summary, *json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2).split("\n"), *refs]
 
 
 @click.command()

@@ -1,9 +1,9 @@
 // The trace nodes from one to the root of its task, newest first; where the task is a fork, the last one names its original.
 // mode: read
-// params: key, limit
+// params: space, key, limit
 // returns: number, depth, name, key, original, on
 // why: a walk from leaf to root, for looking and comparing: no prompt is made of it.
-MATCH (b:TraceNode {key: $p.key}) USING INDEX b:TraceNode(key)
+MATCH (b:TraceNode {key: $p.key}) USING INDEX b:TraceNode(key) WHERE b.space = $p.space
 MATCH (b)-[:CHILD_OF*0..]->(n:TraceNode)
 CALL (n) {
   MATCH (n)-[:DERIVES*0..]->(o:TraceNode)

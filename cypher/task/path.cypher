@@ -4,7 +4,7 @@
 // returns: version, open, p_b, p_t, boundary, depth, summaries, recent, nodes, more_nodes, siblings, more_siblings, whole, feedback, options, observed
 // why: C is walked up from `p_t` (one hop a summary), R is the range of the path below the boundary: nothing is walked from the root.
 // why: READ mode: the reader holds the answer against its own structure (depths and ranks without a gap, nothing named that was not found) and reads again when it is torn.
-// why: what abandoned steps wrote at a node is a seek on an index that holds abandoned steps only.
+// why: what abandoned steps wrote at a node is a seek on an index that holds abandoned steps only; what came with the calls of the node is of the step before.
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 CALL (t) {
   OPTIONAL MATCH (low:TraceNode {key: t.boundary}) USING INDEX low:TraceNode(key)
@@ -26,7 +26,9 @@ CALL (t, depth) {
   CALL (n) {
     MATCH (d:Step) USING INDEX d:Step(p_b, abandoned_step) WHERE d.p_b = n.key AND d.abandoned_step > 0
     WITH d ORDER BY d.number DESC LIMIT $p.hints
-    RETURN collect([] + coalesce(d.added, []) + coalesce(d.updated, [])) AS wrote
+    OPTIONAL MATCH (c:Step {key: n.task + '/step:' + toString(CASE d.kind WHEN 'observe' THEN d.of_step END)}) USING INDEX c:Step(key)
+    WITH d, CASE WHEN c.abandoned_step > 0 THEN c END AS c
+    RETURN collect([] + coalesce(d.added, []) + coalesce(d.updated, []) + coalesce(c.added, []) + coalesce(c.updated, [])) AS wrote
   }
   WITH n, results, wrote ORDER BY n.depth
   RETURN collect(n {.key, .number, .depth, .from_step, results: results, wrote: wrote}) AS recent
@@ -53,7 +55,9 @@ CALL (t) {
     CALL (k) {
       MATCH (d:Step) USING INDEX d:Step(p_b, abandoned_step) WHERE d.p_b = k.key AND d.abandoned_step > 0
       WITH d ORDER BY d.number DESC LIMIT $p.hints
-      RETURN collect([] + coalesce(d.added, []) + coalesce(d.updated, [])) AS wrote
+      OPTIONAL MATCH (c:Step {key: k.task + '/step:' + toString(CASE d.kind WHEN 'observe' THEN d.of_step END)}) USING INDEX c:Step(key)
+      WITH d, CASE WHEN c.abandoned_step > 0 THEN c END AS c
+      RETURN collect([] + coalesce(d.added, []) + coalesce(d.updated, []) + coalesce(c.added, []) + coalesce(c.updated, [])) AS wrote
     }
     RETURN collect(k {.key, .number, .depth, .from_step, results: results, covers: covers, wrote: wrote}) AS nodes
   }

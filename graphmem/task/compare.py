@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Side(Value):
     """One of two: a task as of a step, with what only it has. Actions are (ℓ, what was called) in order.
 
-    `states`: (id, summary); `values`: theirs by id.
+    `summaries`: its own, and common ones of which Maintain said something else; `states`: (id, summary); `values`:
+    theirs by id.
     """
 
     task: str
@@ -34,11 +35,11 @@ class Side(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differing(Value):
-    """A state that both have, with another kind, summary or value: `a` and `b`, each (summary, value)."""
+    """A state that both have, with another kind, summary, value or refs: `a` and `b`, each (summary, value, refs)."""
 
     id: str
-    a: tuple[str, Json]
-    b: tuple[str, Json]
+    a: tuple[str, Json, tuple[str, ...]]
+    b: tuple[str, Json, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,17 +71,19 @@ def compared(connection: Connection, a: "Past", b: "Past") -> Comparison:
             break
         shared += 1
     paths, states = (a.path(), b.path()), ({s.id: s for s in a.states()}, {s.id: s for s in b.states()})
-    common = _common_summaries(*paths, shared={row["number"] for row in trails[0][:shared]})
+    summaries = _own_summaries(*paths, shared={row["number"] for row in trails[0][:shared]})
     sides = [
         Side(
             task=path.task,
             step=past.step,
             actions=tuple((row["number"], row["name"]) for row in trail[shared:]),
-            summaries=path.summaries[common:],
+            summaries=own_summaries,
             states=tuple((s.id, s.summary) for s in own.values() if s.id not in other),
             values={s.id: s.value for s in own.values() if s.id not in other},
         )
-        for past, path, trail, own, other in zip((a, b), paths, trails, states, reversed(states), strict=True)
+        for past, path, trail, own_summaries, own, other in zip(
+            (a, b), paths, trails, summaries, states, reversed(states), strict=True
+        )
     ]
     both = [(states[0][id_], states[1][id_]) for id_ in states[0] if id_ in states[1]]
     return Comparison(
@@ -89,25 +92,27 @@ def compared(connection: Connection, a: "Past", b: "Past") -> Comparison:
         parted_at=trails[0][shared - 1]["number"] if shared else None,
         common=max(0, shared - 1),
         differing=tuple(
-            Differing(id=x.id, a=(x.summary, x.value), b=(y.summary, y.value))
-            for x, y in both
-            if _content(x) != _content(y)
+            Differing(id=x.id, a=_told(x), b=_told(y)) for x, y in both if (x.kind, _told(x)) != (y.kind, _told(y))
         ),
     )
 
 
-def _content(state: ActiveState) -> tuple[object, ...]:
-    return state.kind, state.summary, state.value
+def _told(state: ActiveState) -> tuple[str, Json, tuple[str, ...]]:
+    refs = sorted(f"{ref.relation} {ref.id}" for ref in state.related if not ref.incoming)
+    return state.summary, state.value, tuple(refs)
 
 
-def _common_summaries(a: Path, b: Path, *, shared: Set[int]) -> int:
-    """How many summaries both begin with: of one text and over the same nodes."""
-    count = 0
+def _own_summaries(a: Path, b: Path, *, shared: Set[int]) -> tuple[tuple[Summary, ...], tuple[Summary, ...]]:
+    """What only one of them has: not of one text and over the same nodes in both, or not of one verdict and note."""
+    count, judged = 0, list[int]()
     for mine, theirs, end, other in zip(a.summaries, b.summaries, _ends(a), _ends(b), strict=False):
         if (mine.boundary, mine.text, end) != (theirs.boundary, theirs.text, other) or end not in shared:
             break
+        if (mine.verdict, mine.note) != (theirs.verdict, theirs.note):
+            judged.append(count)
         count += 1
-    return count
+    first, second = (tuple(s for i, s in enumerate(path.summaries) if i >= count or i in judged) for path in (a, b))
+    return first, second
 
 
 def _ends(path: Path) -> list[int]:
@@ -120,7 +125,7 @@ def _trail(connection: Connection, path: Path) -> list[Mapping[str, Any]]:
     trail: list[Mapping[str, Any]] = []
     key: str | None = path.p_b
     while key is not None:
-        rows = connection.read(query("inspect/trail"), {"key": key, "limit": None})
+        rows = connection.read(query("inspect/trail"), {"space": path.space, "key": key, "limit": None})
         trail += rows if not trail else rows[1:]
         key = rows[-1]["on"] if rows else None
     return trail[::-1]

@@ -75,7 +75,9 @@ class Operations:
                 boundary=path.boundary,
                 text=written,
             )
-            if dry_run and path.recent:
+            if dry_run:
+                if not path.recent:
+                    self._refuse_compress("empty")
                 return made
             verdict, about, step = self._tree.compress(
                 path, attempt=key, author=author, key=made.key, text=written, unseen=unseen
@@ -152,6 +154,7 @@ class Operations:
             step=row["number"],
             stands=row["stands"],
             on_path=row["on_path"],
+            copied=judged.case.summary is not None and judged.case.summary.copied,
         )
 
     def judged(self, summary: Summary | str | int | None) -> tuple[str | None, Judged]:

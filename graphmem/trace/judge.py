@@ -59,7 +59,9 @@ def judge_messages(case: Case) -> list[Message]:
     """The prompt of Maintain: the instruction, the covered trace, the summary."""
     lines = [f"<task_instruction>\n{_safe(case.instruction)}\n</task_instruction>"]
     if case.preferences:
-        told = "\n".join(json_text({"id": id_, "preference": text}) for id_, text in case.preferences)
+        told = "\n".join(
+            json_text({"id": id_, "preference": text, "value": case.values.get(id_)}) for id_, text in case.preferences
+        )
         lines.append(f"<preferences>\n{_safe(told)}\n</preferences>")
     lines.append(f"<trace>\n{_safe(chr(10).join(map(_node_line, case.trace)))}\n</trace>")
     if case.summary is not None:

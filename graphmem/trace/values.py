@@ -4,12 +4,13 @@ Frozen values only. Table 2 of the paper has the fields of a node: its id is ℓ
 `boundary` of a summary: the ℓ at which it starts), its content the results of an output's calls or a summary's text.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from graphmem.errors import InvalidValueError
 from graphmem.state.values import Observation, Value
-from graphmem.vocabulary import StateKind
+from graphmem.vocabulary import Json, StateKind
 
 
 class World(StrEnum):
@@ -109,13 +110,15 @@ class Grown(tuple[str, ...]):
 class Case(Value):
     """What Maintain shows a judge: τ, T and m of Algorithm 1, with the preferences in view.
 
-    `summary` is None where Compress is off: then the trace is everything since the boundary (§4.4).
+    `summary` is None where Compress is off: then the trace is everything since the boundary (§4.4). `preferences`: (id,
+    summary); `values`: theirs by id.
     """
 
     instruction: str
     trace: tuple[TraceNode, ...]
     summary: Summary | None
     preferences: tuple[tuple[str, str], ...] = ()
+    values: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +134,7 @@ class Verdict(Value):
     """What Maintain answers. `summary`: the key judged, the target to revise; None where Compress is off.
 
     `stands`: the text judged is still the one the summary has; `on_path`: the summary is on the active path still.
+    `copied`: the summary came with a fork and is judged in its origin, so that this changes nothing.
     """
 
     passed: bool
@@ -139,6 +143,7 @@ class Verdict(Value):
     step: int
     stands: bool = True
     on_path: bool = True
+    copied: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

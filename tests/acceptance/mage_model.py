@@ -197,7 +197,7 @@ class MageModel(MageTask):
         for subgoal in made.subgoals.values():
             subgoal.copied = True
         made.visits = [visit for visit in made.visits if visit.node in held]
-        made.steps, made.history, made.writings, made.ran = step + 1, {}, [], []
+        made.steps, made.history, made.writings, made.called, made.ran = step + 1, {}, [], [], []
         made.tops = {made.steps: made.p_t}
         made.version += 1
         made._keep()

@@ -53,7 +53,8 @@ class Subgoal:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened in a step: a visit to a node, a state written at it, something disclosed, a call run."""
+    """Something that happened in a step: a visit to a node, a call that led to it, a state written at it, something
+    disclosed, a call run."""
 
     step: int
     what: str
@@ -83,6 +84,7 @@ class MageTask(ModelTask):
     """Abandoned steps."""
     visits: list[Event] = field(default_factory=list)
     writings: list[Event] = field(default_factory=list)
+    called: list[Event] = field(default_factory=list)
     shown: list[Event] = field(default_factory=list)
     ran: list[Event] = field(default_factory=list)
     irreversible: tuple[str, ...] = ("book",)
@@ -130,8 +132,10 @@ class MageTask(ModelTask):
         return {s.note or "" for s in failed if node in self.trace(self.subgoals[s.parent].last, s.last)}
 
     def wrote(self, node: int) -> set[str]:
-        """Ids of states that abandoned steps wrote at a node."""
-        return {w.what for w in self.writings if w.node == node and w.step in self.left_behind}
+        """Ids of states that abandoned steps wrote at a node, or in the output whose calls it is."""
+        there = {event.step for event in self.called if event.node == node}
+        left = [w for w in self.writings if w.step in self.left_behind]
+        return {w.what for w in left if w.node == node or w.step in there}
 
     # --- FlowState's sets, along the path ----------------------------------------------------------------------------
 
@@ -257,6 +261,7 @@ class MageTask(ModelTask):
                 self.raws[id_] = Raw(id=id_, request=self.open, tool=call.name, arguments=call.arguments, content=text)
         self.p_b = number
         self.visits.append(Event(self.steps, "visit", number, self.open))
+        self.called.append(Event(self.pending_step, "call", number))
         for id_, call in zip(self.tree[number].raws, self.pending, strict=True):
             if call.name in self.irreversible:
                 self.ran.append(Event(self.steps, id_))

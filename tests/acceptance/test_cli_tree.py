@@ -170,6 +170,21 @@ def test_the_operations_by_hand_do_what_they_say(env: dict[str, str | None], gra
     assert "plan-c goes on from step" in told(env, "fork", "trip", "plan-c")
 
 
+def test_a_verdict_on_what_came_with_a_fork_is_said_to_change_nothing_and_why(env: dict[str, str | None]) -> None:
+    told(env, "fork", "trip", "plan-b")
+    assert "came with the fork and is judged in its origin" in told(env, "maintain", "plan-b", "0", "--fail", "no")
+    assert "[unchecked]" in told(env, "path", "plan-b")
+    assert "summary:0 as it came with the fork failed: no" in told(env, "log", "plan-b")
+    assert "failed, about the text that came with the fork: no" in told(env, "why", "plan-b", "summary:0")
+
+
+def test_path_tells_which_states_were_written_where_something_was_tried(env: dict[str, str | None]) -> None:
+    told(env, "revise", "trip", "--feedback", "not that either")
+    lines = told(env, "path", "trip").split("\n")
+    (at,) = (i for i, line in enumerate(lines) if "tried: book {" in line)
+    assert set(lines[at + 1].split(": ")[1].split(", ")) == {"choice", "booking", "quiet"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

@@ -7,7 +7,7 @@ import pytest
 from graphmem import Comparison, NotFoundError, Space, StateKind, Task, compare
 from graphmem.errors import InvalidValueError
 from tests.acceptance.speech import add, remove, say, update
-from tests.acceptance.tree_speech import grow
+from tests.acceptance.tree_speech import fails, grow, passes
 
 JUDGEMENT = StateKind.JUDGEMENT
 
@@ -79,6 +79,31 @@ def test_subgoals_of_one_text_over_other_actions_are_not_common(task: Task) -> N
     found = compare(left, right)
     assert texts(found) == (["went on"], ["went on"])
     assert found.parted_at == 2
+
+
+def test_a_subgoal_of_which_maintain_said_something_else_differs_and_no_other_one(task: Task) -> None:
+    task.compress("looked at B")
+    fork, before = task.fork("f"), task.now()
+    task.maintain(0, fails("A was not read"))
+    found = compare(task, fork)
+    assert not found.same
+    assert [[(s.text, s.verdict, s.note) for s in side.summaries] for side in (found.a, found.b)] == [
+        [("looked at A", "failed", "A was not read")],
+        [("looked at A", "unchecked", None)],
+    ]
+    task.maintain(0, fails("B neither"))
+    assert [s.note for s in compare(task.at(before.step + 1), task).b.summaries] == ["B neither"]
+    task.maintain(0, passes)
+    assert [s.verdict for s in compare(before, task).b.summaries] == ["passed"]
+    assert compare(before, fork).same
+
+
+def test_a_state_that_refers_to_something_else_differs(task: Task) -> None:
+    fork = task.fork("f")
+    say(task.open_request(), update("choice", "obs:2.1", "follows>guess"))
+    found = compare(task, fork)
+    assert [(d.id, d.a[2], d.b[2]) for d in found.differing] == [("choice", ("derives obs:2.1", "follows guess"), ())]
+    assert not found.same
 
 
 def test_a_fork_of_a_fork_is_compared_through_its_origins(task: Task) -> None:

@@ -1,5 +1,7 @@
 """Where MAGE's tree and FlowState's states meet: each test states what would go wrong between them."""
 
+from dataclasses import replace
+
 import pytest
 
 from graphmem import (
@@ -14,7 +16,7 @@ from graphmem import (
     ToolResult,
 )
 from graphmem.store import Connection
-from tests.acceptance.speech import active_ids, add, related, remove, say
+from tests.acceptance.speech import active_ids, add, related, remove, say, update
 from tests.acceptance.tree_speech import fails, grow, in_view, last_step, own, passes, walked
 
 pytestmark = pytest.mark.usefixtures("sound")
@@ -97,6 +99,41 @@ def test_merging_back_into_an_abandoned_node_restores_no_state_and_h_says_which_
     (node,) = task.path().recent
     (further,) = task.path().hints.tried
     assert (node.wrote, further.number, further.wrote) == (("j",), 2, ("j2",))
+
+
+def test_h_names_the_states_that_came_in_one_output_with_the_call_which_is_walked_into_again(
+    space: Space, connection: Connection
+) -> None:
+    task = space.task("t")
+    request = task.request("one")
+    grow(request, "a", delta=(add("before", kind=JUDGEMENT),))
+    task.compress("did a")
+    grow(request, "b", delta=(add("choice", kind=JUDGEMENT), update("before", summary="changed")))
+    grow(request, "c", delta=(add("next", kind=JUDGEMENT),))
+    before = last_step(connection, task)
+    task.revise(feedback="no b")
+    (tried,) = task.path().hints.tried
+    assert (tried.number, set(tried.wrote)) == (2, {"choice", "before", "next"})
+    assert grow(request, "b").merged
+    path = task.path()
+    assert [set(node.wrote) for node in path.recent] == [{"choice", "before", "next"}]
+    assert [t.wrote for t in path.hints.tried] == [("next",)]
+    assert in_view(request) == {"before"}
+    assert replace(task.at(last_step(connection, task)).path(), at=None) == path
+    assert [node.wrote for node in task.at(before).path().recent] == [(), ()], "nothing was abandoned then"
+
+
+def test_a_call_that_was_made_before_the_boundary_left_nothing_at_its_node(space: Space) -> None:
+    task = space.task("t")
+    request = task.request("one")
+    grow(request, "a")
+    asked = StepOutput(delta=(add("j", kind=JUDGEMENT),), tool_calls=(ToolCall(name="look", arguments={"of": "b"}),))
+    result = request.step(request.status(), asked)
+    task.compress("did a")  # the fallback, while the call waits
+    request.observe(result, [ToolResult(call_id=result.calls[0].id, content="b")])
+    task.revise(feedback="no b")
+    assert [tried.wrote for tried in task.path().hints.tried] == [()]
+    assert in_view(request) == {"j"}
 
 
 def test_a_neighbour_that_a_revise_took_out_of_view_is_named_nowhere(space: Space) -> None:

@@ -1,6 +1,6 @@
 """Maintain's judge and Compress's summarizer: what they are shown, and what becomes of each kind of answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -46,6 +46,25 @@ def test_a_judge_is_shown_the_request_the_covered_trace_the_summary_and_the_pref
     assert case.summary is not None
     assert case.summary.text == "found room 1"
     assert case.preferences == (("vegetarian", "eats no meat"),)
+    assert case.values == {"vegetarian": {"of": "vegetarian"}}
+
+
+def test_a_chat_model_that_judges_is_shown_what_a_preference_holds_and_not_only_how_it_is_summed_up(
+    space: Space,
+) -> None:
+    task = space.task("t")
+    request = task.request("book a room")
+    grow(request, "room 1 costs 380 USD")
+    say(request, add("budget", kind=StateKind.PREFERENCE, summary="the budget", value={"usd_at_most": 300}))
+    task.compress("found room 1")
+    shown: list[str] = []
+
+    def answer(messages: Sequence[Message]) -> str:
+        shown.append(messages[1].content)
+        return '{"verdict": "pass", "feedback": ""}'
+
+    task.maintain(None, ScriptedModel([answer]))
+    assert '{"id":"budget","preference":"the budget","value":{"usd_at_most":300}}' in shown[0]
 
 
 def test_a_judge_sees_the_request_that_the_summary_covers_and_its_nodes_in_order(space: Space) -> None:

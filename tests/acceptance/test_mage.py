@@ -200,6 +200,18 @@ def test_a_dry_compress_writes_nothing(space: Space, connection: Connection) -> 
     assert (last_step(connection, task), walked(task.path())) == (before, [1])
 
 
+def test_a_dry_compress_of_an_empty_r_is_refused_without_the_lock_of_the_task(
+    space: Space, connection: Connection
+) -> None:
+    task = space.task("t")
+    task.request("one")
+    lock = "MATCH (t:Task {key: $p.key}) RETURN t.lock AS lock"
+    before = connection.run("tests/lock", lock, {"key": f"{space.name}/t"})
+    with pytest.raises(NothingToCompressError):
+        task.compress("text", dry_run=True)
+    assert connection.run("tests/lock", lock, {"key": f"{space.name}/t"}) == before
+
+
 def test_a_fallback_compress_never_hides_an_observation_that_the_model_has_not_seen_yet(space: Space) -> None:
     task = space.task("t")
     request = task.request("one")
