@@ -6,14 +6,14 @@ is: that is how a new process knows where the last one stopped. Ids of calls do 
 results came. Invariant: events of the beginning of a run are the beginning of its events.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from graphmem.exchange.values import Round, Turn
 from graphmem.state.values import ToolCall
 from graphmem.task import Context
-from graphmem.vocabulary import digest, json_text
+from graphmem.vocabulary import check_text, digest, json_text
 
 NO_ANSWER: Final = "(no answer was recorded)"
 
@@ -71,7 +71,9 @@ def _round(
             continue
         if is_last and not is_over and None in turn.results:
             return
-        yield Event(kind="results", key=chain.results(turn), place=at[i + 1], turn=turn, contents=turn.results)
+        yield Event(
+            kind="results", key=chain.results(turn, at[i + 1]), place=at[i + 1], turn=turn, contents=turn.results
+        )
     if following is not None and not _is_answered(round_):
         yield Event(kind="close", key=chain.add("close"), place=following)
 
@@ -82,27 +84,37 @@ def _is_answered(round_: Round) -> bool:
     return round_.is_answered and last is not None and not last.calls and bool((last.text or "").strip())
 
 
+def stored_calls(context: Context, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """Calls as they are stored."""
+    return calls if context.redact is None else context.calls(calls)
+
+
 class _Chain:
     """The digest of everything so far, as it may be stored: a redactor sees each text before it is hashed."""
 
     def __init__(self, start: str, context: Context) -> None:
         self._key = start
-        self._text: Callable[[str], str] = context.text
-        self._calls: Callable[[tuple[ToolCall, ...]], tuple[ToolCall, ...]] = (
-            (lambda calls: calls) if context.redact is None else context.calls
-        )
+        self._context = context
 
-    def add(self, *parts: str) -> str:
-        self._key = digest(self._key, *map(self._text, parts))
+    def add(self, kind: str, text: str = "") -> str:
+        self._key = digest(self._key, kind, self._context.text(text))
         return self._key
 
     def turn(self, turn: Turn, *, is_answer: bool) -> str:
-        calls = json_text([[call.name, call.arguments] for call in self._calls(turn.calls)], sort_keys=True)
-        said = self._text(turn.text or "")
-        self._key = digest(self._key, "answer" if is_answer else "turn", turn.author or "", said, calls)
+        calls = [[call.name, call.arguments] for call in stored_calls(self._context, turn.calls)]
+        said, author = self._context.text(turn.text or ""), self._context.text(turn.author or "")
+        kind = "answer" if is_answer else "turn"
+        self._key = digest(self._key, kind, author, said, json_text(calls, sort_keys=True))
         return self._key
 
-    def results(self, turn: Turn) -> str:
-        contents = [None if text is None else self._text(text) for text in turn.results]
+    def results(self, turn: Turn, place: int) -> str:
+        contents = [None if text is None else self._fitting(place, text) for text in turn.results]
         self._key = digest(self._key, "results", json_text(contents))
         return self._key
+
+    def _fitting(self, place: int, text: str) -> str:
+        """A result as it is stored; one that is too large is refused before anything of the run is written."""
+        limit = self._context.limits.result_bytes
+        if len(text) * 4 > limit:
+            check_text(f"message {place}: a result", text, max_bytes=limit)
+        return self._context.text(text)

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from graphmem.errors import RunDiffersError
-from graphmem.exchange.events import Event
+from graphmem.exchange.events import Event, stored_calls
 from graphmem.store import query
 from graphmem.task import Task
+from graphmem.task.repository import operation_id
 from graphmem.trace import attempt_key, content_hash
 
 Row = Mapping[str, Any]
@@ -44,6 +45,18 @@ class Search:
         Raises:
             RunDiffersError: the task holds something else than the run from some message on.
         """
+        differed: int | None = None
+        while True:
+            try:
+                return self._place()
+            except RunDiffersError as error:
+                # Another process may have recorded more between two reads; then the place has moved.
+                if differed == error.position:
+                    raise
+                differed = error.position
+                self._settle()
+
+    def _place(self) -> Place:
         opens = [i for i, event in enumerate(self._events) if event.kind == "open"]
         last, opened = self._last([self._key("open", self._events[i].key) for i in opens])
         if opened is None:
@@ -75,9 +88,7 @@ class Search:
 
     def _hash(self, event: Event) -> str:
         context = self._task.context
-        calls = () if event.turn is None else event.turn.calls
-        if context.redact is not None:
-            calls = context.calls(calls)
+        calls = () if event.turn is None else stored_calls(context, event.turn.calls)
         return content_hash(calls, [None if text is None else context.text(text) for text in event.contents])
 
     def _last(self, keys: Sequence[str]) -> tuple[int, Row | None]:
@@ -104,6 +115,11 @@ class Search:
         self._row = rows[0]
         found: Sequence[Row] = rows[0]["found"]
         return found
+
+    def _settle(self) -> None:
+        """Wait until what is being committed is there as a whole."""
+        names = {"space": self._task.space, "task": self._task.name}
+        self._task.context.connection.read_locked(query("task/settled"), {**names, "op": operation_id()})
 
     def _steps(self) -> int:
         return int(self._row["steps"])

@@ -113,7 +113,7 @@ class _Known:
 
 
 class Recording:
-    """One run on its way into a task; with `feedback` the task goes back to its start when the first request is open."""
+    """One run on its way into a task; with `feedback` the task goes back to its start first."""
 
     def __init__(self, task: Task, events: Sequence[Event], *, run: str = "", feedback: str | None = None) -> None:
         self._task = task

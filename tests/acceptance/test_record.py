@@ -1,0 +1,324 @@
+"""`record`: the messages of a chat loop as a task, whenever and however often they are given."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphmem
+from graphmem import Recorded, record
+from graphmem.exchange.events import NO_ANSWER
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # also run as a program of its own
+from tests.acceptance.recorded import booking, long_conversation, picture, result, says, user
+
+pytestmark = pytest.mark.usefixtures("sound")
+
+
+def test_a_conversation_becomes_requests_trace_nodes_raw_results_and_states(
+    graph: graphmem.Graph, space: graphmem.Space
+) -> None:
+    task = space.task("t")
+    new = record(task, booking())
+    assert (new.requests, new.turns, new.results, new.awaited, new.states > 0) == (6, 8, 5, 1, True)
+    seen = picture(graph, task)
+    assert [(r["text"], r["finished_step"] is not None) for r in seen["requests"]] == [
+        ("I am mia_li_3668; change my flight.", True),
+        ("The 24th", True),
+        ("of May, I mean.", True),
+        ("(the assistant went on)", True),
+        ("Cancel it all.", True),
+        ("Stop!", False),
+    ]
+    contents = [m["content"] for m in booking() if m["role"] == "tool"]
+    assert [raw["content"] for raw in seen["raw"]] == [contents[1], contents[0], contents[2], None, contents[3]]
+    assert [s["message"] for s in seen["steps"] if s["kind"] == "step" and s["message"]] == [
+        "Which day?",
+        NO_ANSWER,
+        "It is done.",
+        "Anything else?",
+        NO_ANSWER,
+    ]
+    pending = task.open_request().status().pending
+    assert pending is not None
+    assert [(call.name, call.arguments) for call in pending.calls] == [("think", {"thought": "hm"})]
+
+
+def test_status_path_and_why_work_on_what_was_recorded(graph: graphmem.Graph, space: graphmem.Space) -> None:
+    from graphmem.inspect import why
+
+    task = space.task("t")
+    record(task, [*booking()[:7], says(None, ("x", "get_price", {"id": "H9ZU1C"})), result("x", '{"price": 174}')])
+    status = task.open_request().status()
+    assert status.query == "The 24th"
+    assert status.observation[0].content == '{"price": 174}'
+    assert [entry.text for entry in status.index] == ["I am mia_li_3668; change my flight."]
+    path = task.path()
+    assert ([s.text for s in path.summaries], len(path.recent)) == (["Which day?"], 1)
+    reasons = [why(graph.connection, space.name, "t", state.id).to_dict() for state in task.now().states()]
+    assert any('"obs:1.2"' in json.dumps(reason) for reason in reasons)
+
+
+def test_a_conversation_recorded_as_it_grows_is_the_one_recorded_whole(
+    graph: graphmem.Graph, space: graphmem.Space
+) -> None:
+    whole, grown = space.task("whole"), space.task("grown")
+    messages = booking()
+    total = record(whole, messages)
+    parts = [record(grown, messages[:end]) for end in range(len(messages) + 1)]
+    assert sum(parts, Recorded()).results == total.results
+    assert sum(part.turns for part in parts) == total.turns
+    assert picture(graph, grown) == picture(graph, whole)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_conversation_cut_anywhere_and_given_to_new_processes_is_the_same(
+    graph: graphmem.Graph, server_env: Mapping[str, str], space: graphmem.Space, seed: int
+) -> None:
+    drawn = random.Random(seed)
+    messages = long_conversation(30, seed=seed)
+    whole, cut = space.task("whole"), space.task("cut")
+    record(whole, messages)
+    ends = sorted(drawn.randrange(len(messages)) for _ in range(4))
+    for end in (*ends, len(messages)):
+        with graphmem.connect(
+            server_env["GRAPHMEM_URI"], server_env["GRAPHMEM_USER"], server_env["GRAPHMEM_PASSWORD"]
+        ) as other:  # a connection of its own remembers nothing
+            record(other.space(space.name).task("cut"), messages[:end])
+    assert picture(graph, cut) == picture(graph, whole)
+
+
+def test_what_is_recorded_is_not_written_again(graph: graphmem.Graph, space: graphmem.Space) -> None:
+    task = space.task("t")
+    record(task, booking())
+    before = picture(graph, task)
+    for end in (0, 2, 9, len(booking())):
+        assert not record(task, booking()[:end])
+    assert picture(graph, task) == before
+
+
+def test_what_is_known_in_one_process_is_not_looked_for(server_env: Mapping[str, str], space: graphmem.Space) -> None:
+    names: list[str] = []
+    with graphmem.connect(
+        server_env["GRAPHMEM_URI"],
+        server_env["GRAPHMEM_USER"],
+        server_env["GRAPHMEM_PASSWORD"],
+        trace=lambda name, _rows, _milliseconds: names.append(name),
+    ) as other:
+        task = other.space(space.name).task("t")
+        messages = long_conversation(20)
+        record(task, messages)
+        names.clear()
+        record(task, messages)
+        assert names == []
+        record(task, [*messages, user("more"), says(None, ("z", "find", {})), result("z", "found")])
+        assert [name for name in names if name != "task/step"][-3:] == [
+            "task/open_request",
+            "task/status",
+            "task/observe",
+        ]
+        assert "exchange/find_recorded" not in names
+
+
+def test_a_place_among_many_is_found_by_few_reads(server_env: Mapping[str, str], space: graphmem.Space) -> None:
+    messages = long_conversation(150)
+    names: list[str] = []
+    record(space.task("t"), messages)
+    with graphmem.connect(
+        server_env["GRAPHMEM_URI"],
+        server_env["GRAPHMEM_USER"],
+        server_env["GRAPHMEM_PASSWORD"],
+        trace=lambda name, _rows, _milliseconds: names.append(name),
+    ) as other:
+        assert not record(other.space(space.name).task("t"), messages)
+    assert names.count("exchange/find_recorded") <= 5
+    assert {name for name in names if name.startswith("task/")} == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "position"),
+    [
+        (lambda m: [user("Somebody else"), *m[2:]], 0),
+        (lambda m: [*m[:2], says("Let me see."), *m[5:]], 2),
+        (lambda m: [*m[:3], result("b", "{}"), *m[4:]], 2),
+        (lambda m: [*m[:5], says("Which year?"), *m[6:]], 5),
+        (lambda m: [*m[:6], user("The 25th"), *m[7:]], 6),
+        (lambda m: [*m[:8], says("No."), *m[8:]], 8),
+    ],
+    ids=["request", "turn", "result", "answer", "next-request", "inserted"],
+)
+def test_messages_that_differ_are_refused_from_where_they_do(
+    graph: graphmem.Graph, space: graphmem.Space, change: Any, position: int
+) -> None:
+    task = space.task("t")
+    record(task, booking())
+    before = picture(graph, task)
+    with pytest.raises(graphmem.RunDiffersError, match=f"from message {position} on") as caught:
+        record(task, change(booking()))
+    assert caught.value.position == position
+    assert "name it by run=" in str(caught.value)
+    assert picture(graph, task) == before
+
+
+def test_other_results_for_the_last_calls_are_refused(space: graphmem.Space) -> None:
+    task = space.task("t")
+    asked = [user("q"), says(None, ("a", "get", {}))]
+    record(task, [*asked, result("a", "1")])
+    with pytest.raises(graphmem.RunDiffersError, match="from message 1 on"):
+        record(task, [*asked, result("a", "2")])
+
+
+def test_a_task_that_holds_something_else_is_not_taken(space: graphmem.Space) -> None:
+    task = space.task("t")
+    with task.request("by hand") as request:
+        request.step(request.status(), graphmem.StepOutput(message="done"))
+    with pytest.raises(graphmem.RunDiffersError, match="the task holds something else"):
+        record(task, [user("q")])
+    assert record(task, [user("q"), says("a")], run="chat").requests == 1
+
+
+def test_conversations_with_names_follow_one_another(graph: graphmem.Graph, space: graphmem.Space) -> None:
+    task = space.task("t")
+    record(task, [user("one"), says("a")], run="monday")
+    record(task, [user("one"), says("a")], run="tuesday")
+    assert not record(task, [user("one"), says("a")], run="monday")
+    assert [r["text"] for r in picture(graph, task)["requests"]] == ["one", "one"]
+    record(task, [user("one"), says("a"), user("open")], run="tuesday")
+    with pytest.raises(graphmem.RequestOpenError):
+        record(task, [user("three")], run="wednesday")
+
+
+def test_nothing_is_written_of_messages_that_cannot_be_read(graph: graphmem.Graph, space: graphmem.Space) -> None:
+    task = space.task("t")
+    with pytest.raises(graphmem.UnreadableRunError, match="message 2"):
+        record(task, [user("q"), says("a"), {"role": "critic"}])
+    with pytest.raises(graphmem.LimitError, match="message 1: a result"):
+        record(task, [user("q"), says(None, ("a", "get", {})), result("a", "x" * (1 << 20) + "x")])
+    assert picture(graph, task)["steps"] == []
+
+
+def test_a_result_of_a_mebibyte_comes_back_byte_for_byte(graph: graphmem.Graph, space: graphmem.Space) -> None:
+    task = space.task("t")
+    large = ("é\r\n" * (1 << 18))[: (1 << 20) // 4 * 3]
+    assert len(large.encode()) == 1 << 20
+    record(task, [user("q"), says(None, ("a", "get", {})), result("a", large), says("done")])
+    assert [raw["content"] for raw in picture(graph, task)["raw"]] == [large]
+
+
+def test_calls_named_like_our_own_are_calls_of_tools(graph: graphmem.Graph, space: graphmem.Space) -> None:
+    task = space.task("t")
+    record(task, [user("q"), says(None, ("a", "revise", {"to": 1}), ("b", "compress", {}))])
+    record(
+        task,
+        [user("q"), says(None, ("a", "revise", {"to": 1}), ("b", "compress", {})), result("a", "1"), result("b", "2")],
+    )
+    assert [raw["tool"] for raw in picture(graph, task)["raw"]] == ["revise", "compress"]
+
+
+def test_a_run_goes_on_after_a_revise_of_its_own(space: graphmem.Space, graph: graphmem.Graph) -> None:
+    task = space.task("t")
+    messages = [user("q"), says(None, ("a", "get", {})), result("a", "1")]
+    record(task, messages)
+    task.revise(feedback="look elsewhere")
+    messages += [says(None, ("b", "get", {"where": "there"})), result("b", "2"), says("done")]
+    new = record(task, messages)
+    assert (new.requests, new.turns, new.results, new.awaited) == (0, 2, 1, 0)
+    assert [(n["number"], n["parent"]) for n in picture(graph, task)["tree"]] == [(0, None), (1, 0), (2, 0)]
+
+
+def test_a_redactor_sees_everything_before_it_is_hashed_or_written(
+    server_env: Mapping[str, str], graph: graphmem.Graph, space: graphmem.Space
+) -> None:
+    def connect() -> graphmem.Graph:
+        return graphmem.connect(
+            server_env["GRAPHMEM_URI"],
+            server_env["GRAPHMEM_USER"],
+            server_env["GRAPHMEM_PASSWORD"],
+            redact=lambda text: text.replace("hunter2", "***"),
+        )
+
+    messages = [user("I am hunter2"), says("so", ("a", "get", {"pass": "hunter2"})), result("a", "hunter2!")]
+    for end in (2, 3, 3):
+        with connect() as other:
+            record(other.space(space.name).task("t"), messages[:end])
+    clean = json.loads(json.dumps(messages).replace("hunter2", "***"))
+    assert not record(space.task("t"), clean)
+    assert "hunter2" not in json.dumps(picture(graph, space.task("t")))
+
+
+# --- processes that are killed, and that race ------------------------------------------------------------------------
+
+
+def in_processes(server_env: Mapping[str, str], space: str, task: str, how: str, seed: int = 0) -> None:
+    """Record `long_conversation` in children of a process of its own: killed at any time, or several at once."""
+    done = subprocess.run(
+        [sys.executable, __file__, space, task, how, str(seed)],
+        env={**os.environ, **server_env},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_recording_that_is_killed_at_any_time_is_completed(
+    graph: graphmem.Graph, server_env: Mapping[str, str], space: graphmem.Space
+) -> None:
+    record(space.task("whole"), long_conversation(60))
+    in_processes(server_env, space.name, "killed", "killed")
+    assert picture(graph, space.task("killed")) == picture(graph, space.task("whole"))
+
+
+def test_processes_that_record_the_same_run_at_once_write_it_once(
+    graph: graphmem.Graph, server_env: Mapping[str, str], space: graphmem.Space
+) -> None:
+    record(space.task("whole"), long_conversation(40))
+    in_processes(server_env, space.name, "raced", "raced")
+    assert picture(graph, space.task("raced")) == picture(graph, space.task("whole"))
+
+
+def _child(space: str, task: str, messages: list[dict[str, Any]], *, grows: bool) -> int:
+    """The process id of a child that records the messages."""
+    child = os.fork()
+    if child == 0:
+        try:
+            with graphmem.connect() as graph:
+                on = graph.space(space).task(task)
+                for end in range(len(messages) + 1) if grows else (len(messages),):
+                    record(on, messages[:end])
+            os._exit(0)
+        except graphmem.GraphmemError as error:
+            print(repr(error), file=sys.stderr, flush=True)
+        finally:  # the child must not go on as the parent
+            os._exit(1)
+    return child
+
+
+def _killed(space: str, task: str, drawn: random.Random) -> int:
+    messages, kills = long_conversation(60), 0
+    for _ in range(12):
+        child = _child(space, task, messages, grows=drawn.random() < 0.5)
+        time.sleep(drawn.uniform(0.03, 0.3))
+        os.kill(child, signal.SIGKILL)
+        kills += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    last = os.waitpid(_child(space, task, messages, grows=False), 0)[1]
+    return 0 if kills >= 4 and last == 0 else 1
+
+
+def _raced(space: str, task: str) -> int:
+    children = [_child(space, task, long_conversation(40), grows=i % 2 == 0) for i in range(4)]
+    return max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
+
+
+if __name__ == "__main__":
+    _space, _task, _how, _seed = sys.argv[1:]
+    sys.exit(_killed(_space, _task, random.Random(int(_seed))) if _how == "killed" else _raced(_space, _task))
