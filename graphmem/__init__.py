@@ -50,7 +50,7 @@ from graphmem.errors import (
     UnreadableOutputError,
     UnreadableRunError,
 )
-from graphmem.exchange import Recorded, record
+from graphmem.exchange import CaughtUp, Recorded, record, watch
 from graphmem.graph import Graph, Space, compare, connect, initialize
 from graphmem.state.values import (
     Access,
@@ -92,6 +92,7 @@ __all__ = [
     "AnswerCutError",
     "AnswerRefusedError",
     "Case",
+    "CaughtUp",
     "Comparison",
     "ContextLengthError",
     "DatabaseMissingError",
@@ -174,4 +175,5 @@ __all__ = [
     "connect",
     "initialize",
     "record",
+    "watch",
 ]

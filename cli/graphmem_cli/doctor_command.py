@@ -1,9 +1,11 @@
 """`graphmem doctor`: one line a check, the damage found, and the command that mends it."""
 
 import sys
+from itertools import chain
 
 import click
 
+from graphmem.exchange import examine_buffers
 from graphmem.inspect import Check, examine
 from graphmem_cli.options import Reach, connection_options, json_option, print_json, say, typed
 from graphmem_cli.tables import visible
@@ -16,18 +18,19 @@ from graphmem_cli.tables import visible
 def doctor(reach: Reach, space: str | None, as_json: bool) -> None:
     """Find what is wrong, and say what mends it.
 
-    Looks at server, Java, schema, indexes, and at the graph itself by the audits of `graphmem cypher`. Exit code 1 when
-    anything is wrong.
+    Looks at server, Java, schema, indexes, at the graph itself by the audits of `graphmem cypher`, and at what watched
+    clients said while the graph was away. Exit code 1 when anything is wrong.
     """
     checks: list[Check] = []
     progress = _Progress()
-    for check in examine(
+    examined = examine(
         lambda: reach.connection(timeout_seconds=600.0),
         embedded=reach.embedded,
         home=reach.home,
         space=space,
         progress=progress.say,
-    ):
+    )
+    for check in chain([examine_buffers()], examined):
         progress.clear()
         checks.append(check)
         if not as_json:

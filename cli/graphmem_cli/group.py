@@ -16,6 +16,7 @@ from typing import Any, Final
 import click
 
 from graphmem.errors import GraphmemError
+from graphmem_cli.catch_up_command import catch_up
 from graphmem_cli.doctor_command import doctor
 from graphmem_cli.mcp_command import mcp
 from graphmem_cli.operation_commands import commands as operation_commands
@@ -126,6 +127,7 @@ def cli() -> None:
 for _command in (
     *server_commands,
     doctor,
+    catch_up,
     *read_commands,
     *reason_commands,
     *tree_commands,

@@ -12,6 +12,7 @@ import pytest
 
 import graphmem
 from graphmem.store.queries import folder
+from tests.openai_server import KEY, openai_server, says
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -56,6 +57,29 @@ def test_the_model_example_runs_and_prints_what_it_says(space: graphmem.Space, s
     assert (done.returncode, done.stdout, done.stderr) == (0, "It is 12 degrees.\n", "")
 
 
+def test_the_record_example_runs_and_prints_what_it_says(space: graphmem.Space, server_env: Mapping[str, str]) -> None:
+    code = README.split("<!-- record -->\n```python\n")[1].split("```\n<!-- /record -->")[0]
+    code = code.replace('"alice"', f'"{space.name}"')
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, env={**os.environ, **server_env}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n", "")
+
+
+def test_the_watch_example_runs_and_what_was_said_is_in_the_graph_when_it_ends(
+    space: graphmem.Space, server_env: Mapping[str, str], tmp_path: Path
+) -> None:
+    code = README.split("<!-- watch -->\n```python\n")[1].split("```\n<!-- /watch -->")[0]
+    code = code.replace('"alice"', f'"{space.name}"')
+    command = [sys.executable, "-W", "error", "-c", code]
+    with openai_server([says("It is 12 degrees.")]) as model:
+        keys = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": KEY, "GRAPHMEM_HOME": str(tmp_path)}
+        env = {**os.environ, **server_env, **keys}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "It is 12 degrees.\n", "")
+    assert [state.summary for state in space.task("chat").now().states()] == ["It is 12 degrees."]
+    assert list((tmp_path / "unwritten").iterdir()) == []
+
+
 def test_the_tree_example_runs_and_prints_what_it_says(space: graphmem.Space, server_env: Mapping[str, str]) -> None:
     code = README.split("<!-- tree -->\n```python\n")[1].split("```\n<!-- /tree -->")[0]
     code = code.replace('"alice"', f'"{space.name}"')
@@ -88,7 +112,7 @@ def test_every_query_folder_of_the_readme_exists() -> None:
 
 
 def test_every_error_message_that_names_a_command_names_one_that_exists() -> None:
-    commands = set(re.findall(r"^  (\w+)  ", README.split("Commands:")[1].split("```")[0], re.MULTILINE))
+    commands = set(re.findall(r"^  ([\w-]+)  ", README.split("Commands:")[1].split("```")[0], re.MULTILINE))
     sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "graphmem").rglob("*.py"))
-    named = set(re.findall(r"`graphmem (\w+)", sources))
+    named = set(re.findall(r"`graphmem ([\w-]+)", sources))
     assert named - commands == set()
