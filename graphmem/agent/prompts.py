@@ -7,7 +7,7 @@ in stay as they are.
 
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from importlib import resources
 
 from graphmem.agent.tools import Tool
@@ -35,14 +35,18 @@ def system_message(
     psa: bool = True,
     isu: bool = True,
     path: bool = False,
+    without: Collection[str] = (),
+    one_object: bool = False,
 ) -> str:
     """FlowState's system instruction: `policy` of the task, the tools, and `rules` in place of our `react_rules`.
 
     Without `psa` or `isu` (§4.1) the rules of what the task does not have give way to a sentence. With `path` the model
-    is told how to read C, R and H, and of its own calls `compress` and `revise` (MAGE, §3.3).
+    is told how to read C, R and H, and of its own calls `compress` and `revise` (MAGE, §3.3), but for what the task is
+    `without` (§4.4). With `one_object` it is to answer with one JSON object (`graphmem.state.schema`) instead of the
+    four blocks.
     """
     rules = f"{prompt('react_rules')}\n\n{prompt('status_rules')}" if rules is None else rules
-    rules = f"{rules}\n\n{prompt('path_rules')}" if path else rules
+    rules = f"{rules}\n\n{_path_rules(without)}" if path else rules
     fields = {"react_rules": rules, "task_policy": policy or _NO_POLICY, "available_tools": described(tools)}
     template = prompt("flowstate")
     for name, is_on, block in (
@@ -53,7 +57,20 @@ def system_message(
             template = re.sub(
                 rf"(?s)### {name}\n.*?(?=###|</instructions>)", f"- Leave {block} empty: [].\n\n", template
             )
+    if one_object:
+        before, _, rest = template.partition("<output_protocol>\n")
+        after = rest.partition("</output_protocol>")[2]
+        template = f"{before}<output_protocol>\n\n{prompt('json_protocol')}\n\n</output_protocol>{after}"
     return fill(template, fields)
+
+
+def _path_rules(without: Collection[str]) -> str:
+    """How the path is read, and the calls by which it is kept."""
+    calls = {name: f'- {{"name": "{name}"' for name in ("compress", "revise")}
+    gone = [start for name, start in calls.items() if name in without]
+    gone += ["These calls "] if len(gone) == len(calls) else []
+    parts = prompt("path_rules").split("\n\n")
+    return "\n\n".join(part for part in parts if not part.startswith(tuple(gone)))
 
 
 def full_context_message(tools: Iterable[Tool], *, policy: str = "") -> str:
