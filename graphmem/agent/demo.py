@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from graphmem.agent import loop
+from graphmem.agent.events import Invocation
 from graphmem.agent.history import History
-from graphmem.agent.loop import Invocation
 from graphmem.agent.prompts import full_context_message, system_message
 from graphmem.agent.script import POLICY, SCENES, Scene
 from graphmem.agent.story import Story

@@ -4,11 +4,20 @@ Owns its text and nothing of graphmem's. It holds user texts, tool calls, result
 that such an agent does not write, so that the comparison does not flatter: what is counted is the least it could be.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
 
 from graphmem.agent.prompts import fill, prompt
+from graphmem.inspect import Reader, log
+from graphmem.state.render import UNKNOWN_OUTCOME
 from graphmem.state.values import ToolCall, ToolResult
+from graphmem.store import query
 from graphmem.vocabulary import json_text
+
+_ALL: Final = 2**31 - 1
+_NEAR: Final = 5  # between a step with calls and their observation stands a compression at most
 
 
 class History:
@@ -34,7 +43,7 @@ class History:
         self._settle()
         told = [{"name": call.name, "arguments": call.arguments} for call in calls]
         self._entries.append(f"Assistant: {message if message is not None else json_text(told)}")
-        self._observation = "\n".join(result.content or "" for result in results)
+        self._observation = "\n".join(_content(result) for result in results)
 
     @property
     def last(self) -> str:
@@ -54,3 +63,43 @@ class History:
         if self._observation:
             self._entries.append(f"Observation: {self._observation}")
             self._observation = ""
+
+
+def told(reader: Reader, space: str, task: str) -> History:
+    """The history of a task as its ledger has it; what a revise left behind is not in it.
+
+    Of a fork, what came with it stands there as far as it did: requests and recent results.
+    """
+    p = {"space": space, "task": task, "first": 1, "limit": _ALL, "characters": _ALL, "all": False}
+    history, calls, called = History(), tuple[ToolCall, ...](), 0
+    for step, same_step in groupby(reader.read(query("inspect/texts"), p), key=lambda row: row["step"]):
+        rows: dict[str, list[Mapping[str, Any]]] = {}
+        for found in same_step:
+            rows.setdefault(found["what"], []).append(found)
+        if calls and rows.keys() & {"raw result", "request", "call", "message"}:
+            history.act(calls, _results(reader, space, task, called, calls, rows.get("raw result", ())), None)
+            calls = ()
+        for row in rows.get("request", ()):
+            history.ask(row["text"])
+        for row in rows.get("call", ()):
+            calls, called = tuple(ToolCall(**call) for call in json.loads(row["text"])), step
+        for row in rows.get("message", ()):
+            history.act((), (), row["text"])
+    if calls:
+        history.act(calls, _results(reader, space, task, called, calls, ()), None)
+    return history
+
+
+def _results(
+    reader: Reader, space: str, task: str, step: int, calls: Sequence[ToolCall], rows: Sequence[Mapping[str, Any]]
+) -> list[ToolResult]:
+    """The results of the calls of a step, those that no row has as unknown; none where they stand further up."""
+    lines = () if rows else log(reader, space, task, first=step, last=step + _NEAR)
+    if any(line.of_step == step and line.merged for line in lines):
+        return []
+    found = {int(row["id"].rpartition(".")[2]): row["text"] for row in rows}
+    return [ToolResult(call_id=call.id, content=found.get(i)) for i, call in enumerate(calls, 1)]
+
+
+def _content(result: ToolResult) -> str:
+    return UNKNOWN_OUTCOME if result.content is None else result.content

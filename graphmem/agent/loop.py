@@ -1,40 +1,49 @@
-"""An example of an agent's loop: status, model, step, tools, observe, until a message (FlowState, Algorithm 1); and
-with the path shown, Compress, Maintain and Revise around it (MAGE, §3.3).
+"""An agent's loop: status, model, step, tools, observe, until a message (FlowState, Algorithm 1); and with the path
+shown, Compress, Maintain and Revise around it (MAGE, §3.3).
 
 Short on purpose: what it holds is in the graph after every line, so a crash anywhere loses nothing. Invariant: a call
-is run at most once by the loop; one that a crash left without its result is never run again silently.
+is run at most once by the loop; one that a crash or an interrupt left without its result is never run again silently.
 """
 
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
 
-from graphmem.agent.prompts import system_message
+from graphmem.agent.events import (
+    Answered,
+    Asking,
+    Calling,
+    Event,
+    Invocation,
+    OnEvent,
+    Opened,
+    Returned,
+    Said,
+)
+from graphmem.agent.forms import BLOCKS, Form
+from graphmem.agent.limits import Meter, RunLimits
 from graphmem.agent.tools import Tool, call
-from graphmem.errors import InvalidValueError, JudgeError, RequestOpenError, StaleStatusError, StepLimitError
-from graphmem.llm.chat import ChatModel, Message
-from graphmem.state.values import StepResult, ToolCall, ToolResult
-from graphmem.task import Prompt, Request, Status, Task
+from graphmem.errors import (
+    AnswerCutError,
+    GraphmemError,
+    InvalidValueError,
+    JudgeError,
+    ModelUnreachableError,
+    RequestOpenError,
+    StaleStatusError,
+)
+from graphmem.llm.chat import ChatModel, Completion, Message, StreamingModel
+from graphmem.state.values import StepOutput, StepResult, ToolCall, ToolResult
+from graphmem.task import Prompt, Request, Task
 from graphmem.trace import Judge, Revised, Summarizer, Verdict, World
 
 logger = logging.getLogger("graphmem.agent")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Invocation:
-    """One model invocation: what was shown, what came out, what became of it, and what its calls returned.
-
-    `verdicts` of summaries that it made, and `revised`, when one of them failed and the agent was taken back.
-    """
-
-    status: Status
-    prompt: str
-    output: str
-    result: StepResult
-    results: tuple[ToolResult, ...]
-    observed: tuple[str, ...]
-    verdicts: tuple[Verdict, ...] = ()
-    revised: Revised | None = None
+_LIMITS: Final = RunLimits()
+_CUT: Final = "it was cut off at the limit of tokens of an answer; write a shorter one"
+_NOT_RUN: Final = "not run: the run was interrupted before this call"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,74 +66,174 @@ def run(
     tools: Iterable[Tool],
     *,
     policy: str = "",
-    max_steps: int = 50,
+    form: Form = BLOCKS,
+    limits: RunLimits = _LIMITS,
     upkeep: Upkeep | None = None,
     on_step: Callable[[Invocation], None] | None = None,
+    on_event: OnEvent | None = None,
     recover: Callable[[ToolCall], ToolResult] | None = None,
 ) -> str:
     """The final response to the request `text`: a new one, or the open one with this text (any open one, for None).
 
     With `upkeep` the model is shown the path beside the status and may compress and revise it; summaries are judged,
     and one that fails takes the agent back to where it starts. A final response that fails is not returned. A judge
-    that gives no verdict changes nothing. `on_step` is told of every invocation. Calls that a crash left without
-    results are answered by `recover`, else as "outcome unknown"; the model decides what to do about them.
+    that gives no verdict changes nothing. `on_step` is told of every invocation when it is over, `on_event` of all that
+    happens as it happens (`events`). Calls that a crash left without results are answered by `recover`, else as
+    "outcome unknown"; the model decides what to do about them. Whatever ends the run, the request stays open, and the
+    same call goes on with it.
 
     Raises:
-        InvalidValueError: with upkeep, a tool is called `compress` or `revise`.
+        InvalidValueError: with upkeep, a tool is called `compress` or `revise`, or the form has no path.
         RequestOpenError: a request with another text is open.
         StaleStatusError: another worker goes on with the same request.
-        StepLimitError: no message in `max_steps` invocations.
+        RunLimitError: no message within `limits`; see its kinds.
+        ModelError: the model failed; see its kinds.
     """
     named = {tool.name: tool for tool in tools}
     if upkeep is not None and {"compress", "revise"} & set(named):
         raise InvalidValueError("compress and revise are calls of the path; give your tools other names, or no upkeep")
-    request = _request(task, text)
-    system = Message(
-        "system",
-        system_message(named.values(), policy=policy, psa=request.psa, isu=request.isu, path=upkeep is not None),
+    if upkeep is not None and not form.has_path:
+        raise InvalidValueError("this form shows no path; run it without upkeep")
+    request, is_resumed = _request(task, text)
+    system = form.system(named.values(), request, policy=policy, path=upkeep is not None)
+    tell = _teller(on_step, on_event)
+    loop = _Loop(
+        task=task,
+        request=request,
+        model=model,
+        tools=named,
+        system=Message("system", system),
+        form=form,
+        meter=Meter(limits, request),
+        upkeep=upkeep,
+        tell=tell,
     )
-    _answer_pending(request, recover)
-    for _ in range(max_steps):
-        done = _invoke(task, request, model, named, system, upkeep)
-        if on_step is not None:
-            on_step(done)
+    tell(Opened(request=request.number, text=request.text, is_resumed=is_resumed))
+    loop.answer_pending(recover)
+    while True:
+        done = loop.invoke()
+        tell(done)
         if done.result.message is not None and done.revised is None:
             return done.result.message
-    raise StepLimitError(
-        f"{request!r}: no final response in {max_steps} steps. It stays open; run again to go on, or raise max_steps."
-    )
+        loop.meter.settle(done.result.refused)
 
 
-def _invoke(
-    task: Task, request: Request, model: ChatModel, named: dict[str, Tool], system: Message, upkeep: Upkeep | None
-) -> Invocation:
-    shown = Prompt(status=request.status()) if upkeep is None else task.prompt()
-    prompt = shown.text()
-    completion = model.complete([system, Message("user", prompt)])
-    result = request.step(shown, completion.text, usage=completion.usage, own_calls=upkeep is not None)
-    if result.replayed:
-        raise StaleStatusError(f"{request!r}: another worker took this very step and runs its calls; leave it to it")
-    summaries = [result.summary]
-    results: tuple[ToolResult, ...] = ()
-    observed: tuple[str, ...] = ()
-    if result.calls:
-        # All of R has been shown by now, and what these calls return has not been: the moment for the fallback.
-        summaries += [_fallback(task, upkeep)]
-        results = tuple(ToolResult(call_id=wanted.id, content=call(named, wanted)) for wanted in result.calls)
-        observed = request.observe(
-            result, results, irreversible=[name for name, tool in named.items() if tool.irreversible]
+def _teller(on_step: Callable[[Invocation], None] | None, on_event: OnEvent | None) -> OnEvent:
+    def tell(event: Event) -> None:
+        if on_event is not None:
+            on_event(event)
+        if on_step is not None and isinstance(event, Invocation):
+            on_step(event)
+
+    return tell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loop:
+    """One run: what does not change from one invocation to the next."""
+
+    task: Task
+    request: Request
+    model: ChatModel
+    tools: Mapping[str, Tool]
+    system: Message
+    form: Form
+    meter: Meter
+    upkeep: Upkeep | None
+    tell: OnEvent
+    irreversible: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        undoable = tuple(name for name, tool in self.tools.items() if tool.irreversible)
+        object.__setattr__(self, "irreversible", undoable)
+
+    def invoke(self) -> Invocation:
+        """Ask the model once, commit what it says, run what it calls."""
+        self.meter.check()
+        shown = Prompt(status=self.request.status()) if self.upkeep is None else self.task.prompt()
+        prompt = self.form.prompt(self.task, shown)
+        completion, output = self._answer(shown, prompt)
+        result = self.request.step(shown, output, usage=completion.usage, own_calls=self.upkeep is not None)
+        if result.replayed:
+            raise StaleStatusError(
+                f"{self.request!r}: another worker took this very step and runs its calls; leave it to it"
+            )
+        summaries = [result.summary]
+        results: tuple[ToolResult, ...] = ()
+        observed: tuple[str, ...] = ()
+        if result.calls:
+            # All of R has been shown by now, and what these calls return has not been: the moment for the fallback.
+            summaries += [_fallback(self.task, self.upkeep)]
+            results = self._act(result)
+            observed = self.request.observe(result, results, irreversible=self.irreversible)
+        verdicts, revised = _maintain(self.task, self.request, result, summaries, self.upkeep)
+        return Invocation(
+            status=shown.status,
+            prompt=prompt,
+            output=completion.text,
+            result=result,
+            results=results,
+            observed=observed,
+            verdicts=verdicts,
+            revised=revised,
+            usage=completion.usage,
         )
-    verdicts, revised = _maintain(task, request, result, summaries, upkeep)
-    return Invocation(
-        status=shown.status,
-        prompt=prompt,
-        output=completion.text,
-        result=result,
-        results=results,
-        observed=observed,
-        verdicts=verdicts,
-        revised=revised,
-    )
+
+    def _answer(self, shown: Prompt, prompt: str) -> tuple[Completion, str | StepOutput]:
+        """What the model says, and what is committed of it: an answer that was cut off is no decision."""
+        self.tell(Asking(step=self.meter.steps + 1, prompt=prompt))
+        try:
+            completion = self._complete([self.system, Message("user", prompt)])
+            output = self.form.output(completion.text)
+        except AnswerCutError as cut:
+            completion = Completion(text=cut.text, usage=cut.usage)
+            output = StepOutput(text=cut.text, fault=_CUT)
+        except ModelUnreachableError as error:
+            if self.meter.is_late:
+                raise self.meter.too_late() from error
+            raise
+        count, texts = shown.status.tokenizer.count, (self.system.content, prompt, completion.text)
+        self.meter.spend(completion.usage, counted=lambda: sum(map(count, texts)))
+        return completion, output
+
+    def _complete(self, messages: list[Message]) -> Completion:
+        if isinstance(self.model, StreamingModel):
+            left = self.meter.seconds_left
+            return self.model.stream(messages, lambda piece: self.tell(Said(text=piece)), timeout_seconds=left)
+        completion = self.model.complete(messages)
+        self.tell(Said(text=completion.text))
+        return completion
+
+    def _act(self, result: StepResult) -> tuple[ToolResult, ...]:
+        """Run the calls. When that is interrupted, what is known of several is kept; one alone stays without a result,
+        for `recover` to find out.
+        """
+        results: list[ToolResult] = []
+        begun = 0
+        try:
+            for begun, wanted in enumerate(result.calls, 1):  # noqa: B007  read when interrupted
+                self.tell(Calling(call=wanted))
+                content = call(self.tools, wanted)
+                results.append(ToolResult(call_id=wanted.id, content=content))
+                self.tell(Returned(call=wanted, content=content))
+        except KeyboardInterrupt:
+            if len(result.calls) > 1:
+                known = [*results, *(ToolResult.unknown(left.id) for left in result.calls[len(results) : begun])]
+                known += [ToolResult(call_id=left.id, content=_NOT_RUN) for left in result.calls[begun:]]
+                with suppress(GraphmemError):
+                    self.request.observe(result, known, irreversible=self.irreversible)
+            raise
+        return tuple(results)
+
+    def answer_pending(self, recover: Callable[[ToolCall], ToolResult] | None) -> None:
+        """Answer the calls that an earlier run left without results."""
+        pending = self.request.status().pending
+        if pending is None:
+            return
+        answers = [recover(left) if recover else ToolResult.unknown(left.id) for left in pending.calls]
+        self.request.observe(pending, answers, irreversible=self.irreversible)
+        for left, answer in zip(pending.calls, answers, strict=True):
+            self.tell(Answered(call=left, content=answer.content))
 
 
 def _fallback(task: Task, upkeep: Upkeep | None) -> str | None:
@@ -157,19 +266,13 @@ def _maintain(
     return tuple(verdicts), None
 
 
-def _request(task: Task, text: str | None) -> Request:
+def _request(task: Task, text: str | None) -> tuple[Request, bool]:
+    """The request to go on with, and whether it was open."""
     if text is None:
-        return task.open_request()
+        return task.open_request(), True
     try:
-        return task.request(text)
+        return task.request(text), False
     except RequestOpenError as error:
         if not error.is_same:
             raise
-        return task.open_request()
-
-
-def _answer_pending(request: Request, recover: Callable[[ToolCall], ToolResult] | None) -> None:
-    pending = request.status().pending
-    if pending is not None:
-        answer = recover or (lambda left: ToolResult.unknown(left.id))
-        request.observe(pending, [answer(left) for left in pending.calls])
+        return task.open_request(), True

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, get_type_hints
 
+from graphmem.errors import InvalidValueError
 from graphmem.state.values import ToolCall
-from graphmem.vocabulary import Json, Limits, check_text, json_text
+from graphmem.vocabulary import Json, Limits, check_text, json_text, short_name
 
 _TYPES: Final = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
 _LIMITS: Final = Limits()
@@ -40,9 +41,67 @@ class Tool:
             irreversible=irreversible,
         )
 
+    @classmethod
+    def from_openai(
+        cls, schema: Mapping[str, Any], function: Callable[..., object], *, irreversible: bool = False
+    ) -> "Tool":
+        """A tool told as OpenAI's `tools` tell it, `{"type": "function", "function": {…}}`, run by `function`.
+
+        Raises:
+            InvalidValueError: the schema has no name, or `function` cannot be called.
+        """
+        told = schema.get("function", schema) if isinstance(schema, Mapping) else None
+        name = told.get("name") if isinstance(told, Mapping) else None
+        if not isinstance(told, Mapping) or not isinstance(name, str) or not name:
+            raise InvalidValueError(
+                'a tool schema is {"type": "function", "function": {"name": …, "description": …, "parameters": {…}}}, '
+                f"not {short_name(repr(schema), characters=120)}"
+            )
+        if not callable(function):
+            raise InvalidValueError(f"the tool {name} needs a function to run, not {short_name(repr(function))}")
+        return cls(
+            name=name,
+            description=str(told.get("description") or ""),
+            function=function,
+            parameters=told.get("parameters") or {},
+            irreversible=irreversible,
+        )
+
     def described(self) -> str:
         """The tool as JSON, for the system message."""
         return json_text({"name": self.name, "description": self.description, "parameters": self.parameters})
+
+
+def tools_of(given: object) -> tuple[Tool, ...]:
+    """The tools that a value stands for: a `Tool`, a function, a pair of an OpenAI tool schema and its function, a
+    mapping from names to functions, or a list of these.
+
+    Raises:
+        InvalidValueError: it is something else, or two tools have one name.
+    """
+    match given:
+        case Tool():
+            found: tuple[Tool, ...] = (given,)
+        case (Mapping() as schema, function) if callable(function):
+            found = (Tool.from_openai(schema, function),)
+        case Mapping():
+            found = tuple(Tool.of(function, name=name) for name, function in given.items() if callable(function))
+            if len(found) < len(given):
+                raise InvalidValueError("a mapping of tools leads from names to functions")
+        case list() | tuple():
+            found = tuple(tool for item in given for tool in tools_of(item))
+        case _ if callable(given) and hasattr(given, "__name__"):
+            found = (Tool.of(given),)
+        case _:
+            raise InvalidValueError(
+                f"{short_name(repr(given))} is no tool: give functions, graphmem.agent.Tool, or pairs of an OpenAI "
+                "tool schema and its function"
+            )
+    names = [tool.name for tool in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidValueError(f"two tools are called {', '.join(twice)}; give each another name")
+    return found
 
 
 def _schema(function: Callable[..., object]) -> dict[str, Json]:

@@ -11,7 +11,8 @@ from datetime import date
 from typing import Any, Final
 
 from graphmem.agent import loop
-from graphmem.agent.loop import Invocation, Upkeep
+from graphmem.agent.events import Invocation
+from graphmem.agent.loop import Upkeep
 from graphmem.agent.seen import Seen
 from graphmem.agent.story import ARTIFACT, JUDGEMENT, KNOWLEDGE, PREFERENCE, Said, Story, add, pick, remove, say, use
 from graphmem.agent.tools import Tool

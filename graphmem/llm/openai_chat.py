@@ -9,6 +9,7 @@ import json
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -38,6 +39,7 @@ KEY_VARIABLE: Final = "OPENAI_API_KEY"
 URL_VARIABLE: Final = "OPENAI_BASE_URL"
 _CONNECT_SECONDS: Final = 10.0
 _HIDDEN: Final = "***"
+_SHORTEST_KEY: Final = 8  # a shorter one would be found in ordinary words
 _NO_KEY: Final = "none"  # what a local server is sent, since the SDK must send something
 
 
@@ -116,7 +118,7 @@ class OpenAIChatModel:
     def hidden(self, text: str) -> str:
         """The text with the key in it, if it is there, made unreadable; for a graph's `redact`."""
         key = self._key or os.environ.get(self.key_variable, "")
-        return text.replace(key, _HIDDEN) if len(key) >= 8 else text
+        return text.replace(key, _HIDDEN) if len(key) >= _SHORTEST_KEY else text
 
     def _tried(
         self, messages: Sequence[Message], on_text: OnText | None, *, streams: bool, seconds: float | None
@@ -125,16 +127,18 @@ class OpenAIChatModel:
         client, tries = self._opened(), 0
         body = self._body
         while True:
-            told: list[str] = []
+            heard = None if on_text is None else _Heard(on_text, self._key)
             try:
-                found = self._once(client, messages, body, _heard(on_text, told), streams=streams, deadline=deadline)
+                found = self._once(client, messages, body, heard, streams=streams, deadline=deadline)
             except ModelError as error:
                 raise self._safe(error) from None
             except _failures() as error:
                 failure = Failure(error)
             else:
                 self._is_proven = True
-                return found
+                if heard is not None:
+                    heard.end()
+                return replace(found, text=self.hidden(found.text))
             # The SDK's error holds the request, and that the key: it ends here, and is nobody's cause.
             fewer = self._fewer(body, failure)
             if fewer is not None:
@@ -147,8 +151,8 @@ class OpenAIChatModel:
             logger.info("asking %s again in %.1f s: %s %s", self.model, wait, failure.kind, failure.status or "")
             sleep(wait)
             tries += 1
-            if told and on_text is not None:
-                on_text("")
+            if heard is not None and heard.anything:
+                heard.on_text("")
 
     def _once(
         self,
@@ -237,16 +241,29 @@ def _failures() -> tuple[type[Exception], ...]:
     return (openai.OpenAIError, BrokenOffError, json.JSONDecodeError, UnicodeDecodeError)
 
 
-def _heard(on_text: OnText | None, told: list[str]) -> OnText | None:
-    """The callback, with a note that it was told something."""
-    if on_text is None:
-        return None
+class _Heard:
+    """The callback without the key: what may be the beginning of it is held back until it is known not to be."""
 
-    def heard(piece: str) -> None:
-        told[:] = ["something"]
-        on_text(piece)
+    def __init__(self, on_text: OnText, key: str) -> None:
+        self.on_text = on_text
+        self.anything = False
+        self._key = key if len(key) >= _SHORTEST_KEY else ""
+        self._held = ""
 
-    return heard
+    def __call__(self, piece: str) -> None:
+        text = self._held + piece
+        if self._key:
+            text = text.replace(self._key, _HIDDEN)
+        begun = next((n for n in range(len(self._key) - 1, 0, -1) if text.endswith(self._key[:n])), 0)
+        text, self._held = text[: len(text) - begun], text[len(text) - begun :]
+        if text:
+            self.anything = True
+            self.on_text(text)
+
+    def end(self) -> None:
+        """The answer is whole: what was held back is no key."""
+        if self._held:
+            self.on_text(self._held)
 
 
 def _check_url(url: str) -> str:

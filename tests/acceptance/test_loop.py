@@ -8,7 +8,7 @@ from typing import TypeAlias
 import pytest
 
 import graphmem
-from graphmem.agent import Invocation, Tool, full_context_message, run, system_message
+from graphmem.agent import Invocation, RunLimits, Tool, full_context_message, run, system_message
 from graphmem.errors import StaleStatusError, StepLimitError
 from graphmem.llm.chat import Completion, Message, ScriptedModel, ScriptedOutput
 from graphmem.state.protocol import render_output
@@ -112,9 +112,9 @@ def test_outputs_that_are_refused_or_wholly_rejected_do_not_stop_the_loop(space:
 def test_the_loop_stops_at_its_limit_and_goes_on_from_there(space: graphmem.Space) -> None:
     task = space.task("t")
     model = ScriptedModel([text(("double", {"number": 1})), text(("double", {"number": 2})), text(message="done")])
-    with pytest.raises(StepLimitError, match="max_steps"):
-        run(task, "try", model, tools(double), max_steps=2)
-    assert run(task, "try", model, tools(double), max_steps=2) == "done"
+    with pytest.raises(StepLimitError, match="limit of steps"):
+        run(task, "try", model, tools(double), limits=RunLimits(steps=2))
+    assert run(task, "try", model, tools(double), limits=RunLimits(steps=2)) == "done"
 
 
 def test_an_open_request_with_another_text_is_not_answered_by_mistake(space: graphmem.Space) -> None:

@@ -465,6 +465,16 @@ def test_the_key_in_a_text_can_be_hidden() -> None:
     assert model.hidden("nothing") == "nothing"
 
 
+def test_an_answer_that_holds_the_key_is_told_without_it_however_it_is_cut_into_pieces() -> None:
+    text = f"x{KEY}y{KEY[:9]}z{KEY[:5]}"
+    pieces: list[str] = []
+    with openai_server([says(text), says(text)]) as server:
+        model = model_at(server)
+        assert model.stream(ASKED, pieces.append).text == f"x***y{KEY[:9]}z{KEY[:5]}"
+        assert model.complete(ASKED).text == f"x***y{KEY[:9]}z{KEY[:5]}"
+    assert "".join(pieces) == f"x***y{KEY[:9]}z{KEY[:5]}"
+
+
 def test_a_model_may_be_shared_by_threads() -> None:
     with openai_server([refuses("temperature"), *[says("x")] * 16]) as server:
         model = model_at(server)
