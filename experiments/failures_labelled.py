@@ -4,18 +4,19 @@
 the step that a person named as the decisive mistake). Each becomes a task: what an agent did, with what ran of it, is a
 node and a subgoal; the planner's words before it belong to it. Then Maintain judges the subgoals in their order with
 `experiments.failure_judge`, and the first that fails is revised; where all pass, the last one, since the answer is
-known to be wrong. Told are, over the logs:
+known to be wrong. The same is computed from the log alone, and has to agree. Told are, over the logs:
 
 - `exact`: the step of the subgoal gone back to is the one named; `within`: the one named is one of the subgoal's;
 - `distance`: steps between the two, mean and median;
 - `right kept`: of the tokens before the named step, those that stay on the path; `wrong kept`: of those from it on.
 
-Beside it: going back to the first subgoal (a new try), to the last one (a retry), and to a random one, as expectation.
+Beside it: going back to the first subgoal (a new try), to the last one (a retry), and to a random one, as expectation;
+and the judge with one of its signs alone.
 """
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
@@ -25,12 +26,13 @@ from uuid import uuid4
 import graphmem
 from experiments.failure_judge import SIGNS, FailureJudge
 from experiments.place import open_graph
-from graphmem import ToolCall
+from graphmem import Case, Observation, Ruling, ToolCall, TraceNode
 from graphmem.llm.tokens import o200k
 from graphmem.trace.judge import Judge
 
 FILES: Final = ("hand_crafted", "algorithm_generated")
-WAYS: Final = ("judge", "first", "last", "random")
+WAYS: Final = ("judge", "first", "last", "random", *(f"only: {sign}" for sign in SIGNS))
+_WRONG: Final = "the answer is wrong"
 _ERASE = "MATCH (n {space: $p.space}) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 1000 ROWS"
 
 
@@ -84,11 +86,27 @@ def revised(task: graphmem.Task, log: Log, judge: Judge) -> tuple[int, str]:
         task.compress()
     summaries = task.path().summaries
     verdicts = ((summary, task.maintain(summary, judge)) for summary in summaries)
-    failed = next(((s, v.feedback) for s, v in verdicts if not v.passed), (summaries[-1], "the answer is wrong"))
+    failed = next(((s, v.feedback) for s, v in verdicts if not v.passed), (summaries[-1], _WRONG))
     task.revise(failed[0], feedback=failed[1])
     left = len(task.path().summaries)
     assert summaries[left].key == failed[0].key
     return left, failed[1]
+
+
+def judged(log: Log, judge: Callable[[Case], Ruling]) -> tuple[int, str]:
+    """As `revised`, from the log alone."""
+    subgoals = log.subgoals()
+    for i, subgoal in enumerate(subgoals):
+        calls, texts = _pair(log, subgoal)
+        seen = tuple(
+            Observation(id=f"obs:{i}.{j}", tool=call.name, arguments=call.arguments, content=text)
+            for j, (call, text) in enumerate(zip(calls, texts, strict=True), 1)
+        )
+        trace = (TraceNode(key=str(i), number=i, results=seen),)
+        ruling = judge(Case(instruction=log.question, trace=trace, summary=None))
+        if not ruling.passed:
+            return i, ruling.feedback
+    return len(subgoals) - 1, _WRONG
 
 
 def figures(log: Log, target: int, tokens: Sequence[int]) -> dict[str, float]:
@@ -114,6 +132,7 @@ def measure(data: Path) -> dict[str, Any]:
             targets = [revised(space.task(f"log-{i}"), log, FailureJudge()) for i, log in enumerate(logs)]
             graph.connection.run("experiment/erase", _ERASE, {"space": space.name})
             tokens = [[tokenizer.count(text) for _, text in log.steps] for log in logs]
+            alone = [judged(log, FailureJudge()) for log in logs]
             counts = [len(log.subgoals()) for log in logs]
             ways: dict[str, list[Sequence[int]]] = {
                 "judge": [[target] for target, _ in targets],
@@ -121,18 +140,20 @@ def measure(data: Path) -> dict[str, Any]:
                 "last": [[count - 1] for count in counts],
                 "random": [range(count) for count in counts],
             }
+            ways |= {f"only: {sign}": [[judged(log, FailureJudge((sign,)))[0]] for log in logs] for sign in SIGNS}
             told[file] = {
                 "logs": len(logs),
                 "steps": sum(len(log.steps) for log in logs),
                 "subgoals": sum(counts),
+                "agrees with the log alone": sum(a == b for a, b in zip(targets, alone, strict=True)),
                 "signs": {sign: sum(sign in reason for _, reason in targets) for sign in SIGNS},
-                "nothing found": sum(reason == "the answer is wrong" for _, reason in targets),
-                **{way: _over(logs, tokens, targets) for way, targets in ways.items()},
+                "nothing found": sum(reason == _WRONG for _, reason in targets),
+                **{way: over(logs, tokens, targets) for way, targets in ways.items()},
             }
     return told
 
 
-def _over(logs: Sequence[Log], tokens: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> dict[str, float]:
+def over(logs: Sequence[Log], tokens: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> dict[str, float]:
     """Means over the logs, each the mean over its targets."""
     rows = []
     for log, of_steps, chosen in zip(logs, tokens, targets, strict=True):
@@ -148,11 +169,11 @@ def table(told: Mapping[str, Any]) -> str:
     for file, figure in told.items():
         names = list(figure["judge"])
         title = f"{file}: {figure['logs']} logs, {figure['steps']} steps, {figure['subgoals']} subgoals"
-        lines += ["", title, f"{'go back to':14}" + "".join(f"{name:>17}" for name in names)]
+        lines += ["", title, f"{'go back to':50}" + "".join(f"{name:>17}" for name in names)]
         for way in WAYS:
             row = figure[way]
             shown = (f"{row[n]:>17.1f}" if "distance" in n else f"{row[n]:>17.1%}" for n in names)
-            lines.append(f"{way:14}" + "".join(shown))
+            lines.append(f"{way:50}" + "".join(shown))
         signs = ", ".join(f"{sign} {count}" for sign, count in figure["signs"].items())
         lines.append(f"signs of the subgoals gone back to: {signs}; none in {figure['nothing found']} logs")
     return "\n".join(lines[1:])

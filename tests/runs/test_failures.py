@@ -1,0 +1,50 @@
+"""Real failures: trials part in the tree where they part in the recording, and what the judge without a model is worth.
+
+Floors for `experiments.failures_trials` and `experiments.failures_labelled`; the figures are theirs.
+"""
+
+from pathlib import Path
+
+import pytest
+
+import graphmem
+from experiments import failures_labelled, failures_trials
+from experiments.failure_judge import FailureJudge
+from graphmem.llm.tokens import o200k
+
+_LOADED = 3
+
+
+@pytest.fixture
+def data(pytestconfig: pytest.Config) -> Path:
+    return Path(str(pytestconfig.getoption("--runs")))
+
+
+def test_trials_of_every_task_part_in_the_tree_where_they_part_in_the_recording(
+    space: graphmem.Space, graph: graphmem.Graph, data: Path
+) -> None:
+    tasks = failures_trials.by_task(failures_trials.runs(data))
+    told = [failures_trials.compared(graph, space.task(name), trials) for name, trials in tasks.items()]
+    assert {name for name, one in zip(tasks, told, strict=True) if not all(one["fork"])} == set()
+    assert {name for name, one in zip(tasks, told, strict=True) if not one["nodes equal"]} == set()
+    summed = failures_trials.summed(told)
+    assert summed["further trials"] > 0
+    assert summed["steps shared, mean"] > 1
+
+
+@pytest.mark.parametrize("file", failures_labelled.FILES)
+def test_revise_goes_back_where_the_judge_says(space: graphmem.Space, data: Path, file: str) -> None:
+    logs = list(failures_labelled.read(data / "who-and-when" / f"{file}.jsonl"))
+    for i, log in enumerate(sorted(logs, key=lambda log: len(log.steps))[:_LOADED]):
+        told = failures_labelled.revised(space.task(f"log-{i}"), log, FailureJudge())
+        assert told == failures_labelled.judged(log, FailureJudge())
+
+
+@pytest.mark.parametrize("file", failures_labelled.FILES)
+def test_the_judge_finds_the_mistake_more_often_than_going_back_to_a_random_subgoal(data: Path, file: str) -> None:
+    logs = list(failures_labelled.read(data / "who-and-when" / f"{file}.jsonl"))
+    tokens = [[o200k().count(text) for _, text in log.steps] for log in logs]
+    chosen = failures_labelled.over(logs, tokens, [[failures_labelled.judged(log, FailureJudge())[0]] for log in logs])
+    random = failures_labelled.over(logs, tokens, [range(len(log.subgoals())) for log in logs])
+    assert chosen["exact"] > random["exact"]
+    assert chosen["distance"] < random["distance"]
