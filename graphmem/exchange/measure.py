@@ -1,0 +1,266 @@
+"""Tokens against recall: before each call of a run, is every argument that was said before in what the model is shown?
+
+Runs are played through tasks of their own, with the rule-based writer in the place of the model and several ways to ask
+for history; beside them stand the whole history, and at the budget of each moment its last messages and those that BM25
+finds. Invariant: every way is asked about the same moments, and about the same literals of each.
+"""
+
+import os.path
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from graphmem.exchange import baselines
+from graphmem.exchange.playing import Asking, Player, Seen, Shown, by_oracle, by_rule, not_at_all
+from graphmem.exchange.script import Message, Moment, Script
+from graphmem.exchange.values import Run
+from graphmem.llm.tokens import Tokenizer
+from graphmem.task import Task
+
+FULL = "full history"
+INDEX_TOKENS = 8_000
+
+
+class Tasks(Protocol):
+    """What gives handles on tasks: a `Space`."""
+
+    def task(self, name: str, *, psa: bool | None = None, isu: bool | None = None) -> Task:
+        """A handle on a task."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One way to play a run: who asks for history, within which index, without which mechanism.
+
+    `with_path`: MAGE's path, alone and with the status, is measured in the same play; `compared`: last messages and
+    BM25 get its budget at each moment.
+    """
+
+    name: str
+    asking: Asking
+    index_tokens: int = INDEX_TOKENS
+    psa: bool | None = None
+    isu: bool | None = None
+    with_path: bool = False
+    compared: bool = False
+
+
+WAYS = (
+    Way(name="FlowState", asking=by_rule, with_path=True, compared=True),
+    Way(name="FlowState, oracle access", asking=by_oracle),
+    Way(name="FlowState, no access", asking=not_at_all, compared=True),
+    Way(name="FlowState without PSA", asking=not_at_all, psa=False),
+    Way(name="FlowState without ISU", asking=by_rule, isu=False),
+)
+
+
+def at_budgets(budgets: Sequence[int]) -> tuple[Way, ...]:
+    """Rule-based access, and none, with indexes folded to these numbers of tokens."""
+    return tuple(
+        Way(name=f"{name}, index of {tokens}", asking=asking, index_tokens=tokens, compared=True)
+        for tokens in budgets
+        for name, asking in (("FlowState", by_rule), ("FlowState, no access", not_at_all))
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class Figure:
+    """What a way came to, summed over moments: `tokens` of the prompts before calls, `found` of the `literals`.
+
+    `stable`: tokens with which the prompt before began, too (a provider's prefix cache may know them); `asked`: steps
+    that only asked for history, and the tokens of their prompts; `misses`: by where the literal was said last.
+    """
+
+    way: str
+    moments: int = 0
+    literals: int = 0
+    found: int = 0
+    tokens: int = 0
+    stable: int = 0
+    asked: int = 0
+    asked_tokens: int = 0
+    misses: Counter[str] = field(default_factory=Counter)
+    missed_parameters: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def recall(self) -> float:
+        """Of the literals, the part that was shown; 1 where there were none."""
+        return self.found / self.literals if self.literals else 1.0
+
+    @property
+    def tokens_per_moment(self) -> float:
+        """The mean length of a prompt before calls."""
+        return self.tokens / self.moments if self.moments else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {
+            "way": self.way,
+            "recall": round(self.recall, 4),
+            "tokens_per_moment": round(self.tokens_per_moment, 1),
+            "stable_per_moment": round(self.stable / self.moments, 1) if self.moments else 0.0,
+            "asked_per_moment": round(self.asked / self.moments, 3) if self.moments else 0.0,
+            "asked_tokens_per_moment": round(self.asked_tokens / self.moments, 1) if self.moments else 0.0,
+            "moments": self.moments,
+            "literals": self.literals,
+            "found": self.found,
+            "misses": dict(self.misses.most_common()),
+            "missed_parameters": dict(self.missed_parameters.most_common()),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """The figures of a set of runs, one a way; `tokenizer` counted, `exact` unless it estimates."""
+
+    runs: int
+    calls: int
+    tokenizer: str
+    exact: bool
+    figures: tuple[Figure, ...]
+
+    def of(self, way: str) -> Figure:
+        """The figure of a way by its name."""
+        return next(figure for figure in self.figures if figure.way == way)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {
+            "runs": self.runs,
+            "calls": self.calls,
+            "tokenizer": self.tokenizer,
+            "tokens_exact": self.exact,
+            "figures": [figure.to_dict() for figure in self.figures],
+        }
+
+
+def measure(
+    tasks: Tasks,
+    runs: Iterable[Run],
+    *,
+    tokenizer: Tokenizer,
+    ways: Sequence[Way] = WAYS,
+    name: str = "measured",
+    told: Callable[[int], None] = lambda _: None,
+) -> Measured:
+    """Play every run in every way; each play is a new task called `{name}-{run}-{way}`, by their numbers.
+
+    `told` hears how many runs are done.
+    """
+    meter = _Meter(tokenizer)
+    number = calls = 0
+    for number, run in enumerate(runs, 1):
+        script = Script(run)
+        calls += len(run.calls)
+        meter.full(script)
+        for i, way in enumerate(ways, 1):
+            task = tasks.task(f"{name}-{number}-{i}", psa=way.psa, isu=way.isu)
+            player = Player(task, script, way.asking, index_tokens=way.index_tokens, with_path=way.with_path)
+            meter.play(script, way, player.play())
+        told(number)
+    return Measured(
+        runs=number,
+        calls=calls,
+        tokenizer=tokenizer.name,
+        exact=tokenizer.exact,
+        figures=tuple(meter.figures.values()),
+    )
+
+
+class _Meter:
+    """Adds up the figures. A prompt is compared with the one before it in the same play."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._counted: dict[str, int] = {}
+        self._count_text = tokenizer.count
+        self.figures: dict[str, Figure] = {}
+
+    def full(self, script: Script) -> None:
+        """The whole history at each moment."""
+        before = ""
+        for moment in script.moments:
+            shown = _of_messages(baselines.full(script, moment))
+            self._add(FULL, script, moment, shown, before)
+            before = shown.text
+
+    def play(self, script: Script, way: Way, seen: Iterator[Seen]) -> None:
+        """One play, and what has its budget."""
+        before: dict[str, str] = {}
+        for item in seen:
+            figure = self._figure(way.name)
+            for text in item.asked:
+                figure.asked += 1
+                figure.asked_tokens += self._count(text)
+                before[way.name] = text
+            for name, shown in self._shown(script, way, item):
+                self._add(name, script, item.moment, shown, before.get(name, ""))
+                before[name] = shown.text
+
+    def _shown(self, script: Script, way: Way, seen: Seen) -> Iterator[tuple[str, Shown]]:
+        yield way.name, seen.status
+        if seen.path is not None and seen.both is not None:
+            yield "MAGE path", seen.path
+            yield "both", seen.both
+        if way.compared:
+            budget = self._count(seen.status.text)
+            yield (
+                f"last messages at the budget of {way.name}",
+                _of_messages(baselines.last(script, seen.moment, budget, self._count)),
+            )
+            if baselines.has_bm25():
+                yield (
+                    f"BM25 at the budget of {way.name}",
+                    _of_messages(baselines.bm25(script, seen.moment, budget, self._count)),
+                )
+
+    def _add(self, name: str, script: Script, moment: Moment, shown: Shown, before: str) -> None:
+        figure = self._figure(name)
+        figure.moments += 1
+        figure.tokens += self._count_text(shown.text)
+        figure.stable += self._count_text(os.path.commonprefix((shown.text, before)))  # noqa: RUF071  # by characters
+        figure.literals += len(moment.literals)
+        for literal in moment.literals:
+            if literal.said_in(shown.content):
+                figure.found += 1
+            else:
+                figure.misses[script.kind(moment, literal)] += 1
+                figure.missed_parameters[f"{literal.tool}.{literal.parameter}"] += 1
+
+    def _figure(self, name: str) -> Figure:
+        return self.figures.setdefault(name, Figure(way=name))
+
+    def _count(self, text: str) -> int:
+        if text not in self._counted:
+            self._counted[text] = self._count_text(text)
+        return self._counted[text]
+
+
+def _of_messages(messages: Sequence[Message]) -> Shown:
+    text = "".join(message.shown for message in messages)
+    return Shown(text=text, content="\n".join(f"{message.text}\n{message.call}" for message in messages))
+
+
+def table(measured: Measured) -> str:
+    """The figures for people, with what was missed."""
+    full = measured.of(FULL).tokens_per_moment or 1.0
+    width = max(len(figure.way) for figure in measured.figures)
+    exact = "" if measured.exact else ", an estimate"
+    lines = [
+        f"{measured.runs} runs, {measured.calls} calls; tokens before a call ({measured.tokenizer}{exact})",
+        f"{'':{width}}  recall  tokens  of full  stable  asked  asked tokens",
+    ]
+    for figure in measured.figures:
+        moments = figure.moments or 1
+        lines.append(
+            f"{figure.way:{width}}  {figure.recall:6.3f}  {figure.tokens_per_moment:6,.0f}"
+            f"  {figure.tokens_per_moment / full:7.0%}  {figure.stable / moments:6,.0f}"
+            f"  {figure.asked / moments:5.2f}  {figure.asked_tokens / moments:12,.0f}"
+        )
+    missed = [figure for figure in measured.figures if figure.misses]
+    if missed:
+        lines += ["", "missed, by where it was said last"]
+    for figure in missed:
+        lines.append(f"{figure.way:{width}}  {'; '.join(f'{n} {kind}' for kind, n in figure.misses.most_common())}")
+    return "\n".join(lines)
