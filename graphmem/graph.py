@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from graphmem.errors import InvalidValueError, ServerUnreachableError
-from graphmem.exchange import CaughtUp, catching_up
+from graphmem.exchange import CaughtUp, ImportedRun, ImportedRuns, catching_up, import_runs
 from graphmem.exchange.dumping import Exported, export
 from graphmem.exchange.restoring import Imported, restore
 from graphmem.llm.tokens import Tokenizer, WhenUsed
@@ -122,6 +122,34 @@ class Space:
             revise=revise,
             isolate_states=isolate_states,
             irreversible=irreversible,
+        )
+
+    def import_runs(
+        self,
+        *files: str | Path,
+        task: str | None = None,
+        form: str | None = None,
+        keep_going: bool = False,
+        dry_run: bool = False,
+        on_run: Callable[[ImportedRun], None] | None = None,
+    ) -> ImportedRuns:
+        """Bring recorded runs of other agents into the space: trials of the same thing as one tree.
+
+        `task`: all of them are trials of that task; else tasks have the names of the files and of the runs. `form`: one
+        of `graphmem.exchange.formats.FORMATS`, where the content shall not decide. `keep_going`: runs that cannot be
+        read are told in the answer. Reading a file twice adds nothing; one that was interrupted goes on.
+
+        Raises:
+            UnreadableRunError: nothing can be made of a run; those before it are imported.
+        """
+        return import_runs(
+            map(Path, files),
+            self.task,
+            task=task,
+            form=form,
+            keep_going=keep_going,
+            dry_run=dry_run,
+            on_run=on_run,
         )
 
     def export(

@@ -1,8 +1,8 @@
 """Import: the file of an export back into a graph, value for value.
 
 The whole file is checked first, so nothing is written from one that was altered or cut off. Then each task is written
-in batches while it is held: nobody else can write to it, and the line reached is kept with each batch, so an import that
-was killed goes on where it ended. Invariant: a task that is there already is compared and never changed; where it
+in batches while it is held: nobody else can write to it, and the line reached is kept with each batch, so an import
+that was killed goes on where it ended. Invariant: a task that is there already is compared and never changed; where it
 differs the import is refused.
 """
 
@@ -30,7 +30,7 @@ _LOST: Final = {"options": {"held": "import"}}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedTask(Value):
-    """What became of a task. `waiting`: relations to other tasks that are not there; imported again they are restored."""
+    """What became of a task. `waiting`: relations to other tasks that are not there; a later import restores them."""
 
     task: str
     nodes: int
@@ -170,7 +170,7 @@ class _Import:
         else:
             into = _Writing(self._connection, p, self._mark, done=claim["line"])
         waiting: dict[str, int] = {}
-        for batch in self._batches(task, lines, into):
+        for batch in self._batches(lines, into):
             missing = into.take(batch)
             for other in missing:
                 waiting[other] = waiting.get(other, 0) + 1
@@ -183,7 +183,7 @@ class _Import:
             was_there=isinstance(into, _Comparing),
         )
 
-    def _batches(self, task: str, lines: Iterator[Line], into: "_Writing | _Comparing") -> Iterator[_Batch]:
+    def _batches(self, lines: Iterator[Line], into: "_Writing | _Comparing") -> Iterator[_Batch]:
         """The lines of a task until its cursor, in batches; the cursor itself ends it."""
         batch = _Batch()
         for line in lines:
