@@ -23,6 +23,7 @@ from graphmem_cli.operation_commands import commands as operation_commands
 from graphmem_cli.options import say, typed
 from graphmem_cli.read_commands import commands as read_commands
 from graphmem_cli.reason_commands import commands as reason_commands
+from graphmem_cli.run_commands import commands as run_commands
 from graphmem_cli.server_commands import commands as server_commands
 from graphmem_cli.tree_command import tree
 from graphmem_cli.tree_commands import commands as tree_commands
@@ -34,6 +35,7 @@ _EXTRAS: Final = {
     "platformdirs": "embedded",
     "tiktoken": "agent",
     "bpe_openai": "agent",
+    "openai": "agent",
     "mcp": "mcp",
 }
 
@@ -126,6 +128,7 @@ def cli() -> None:
 
 for _command in (
     *server_commands,
+    *run_commands,
     doctor,
     catch_up,
     *read_commands,

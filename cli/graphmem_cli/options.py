@@ -25,6 +25,7 @@ from graphmem.inspect import paste
 from graphmem.llm.tokens import WhenUsed
 from graphmem.store import Connection, schema_version
 from graphmem.task import Context
+from graphmem.task.context import Redact
 from graphmem_cli.tables import json_escape, table, terminal_width, visible
 
 _SPECIAL: Final = re.compile(r"[^\n\x20-\x7e]")
@@ -66,7 +67,7 @@ class Reach:
             read_only=read_only,
         )
 
-    def graph(self, *, timeout_seconds: float = 30.0, read_only: bool = False) -> Graph:
+    def graph(self, *, timeout_seconds: float = 30.0, read_only: bool = False, redact: Redact | None = None) -> Graph:
         """An open graph whose schema is the one of this graphmem."""
         connection = self.connection(timeout_seconds=timeout_seconds, read_only=read_only)
         try:
@@ -74,7 +75,7 @@ class Reach:
         except BaseException:
             connection.close()
             raise
-        return Graph(Context(connection=connection, tokenizer=WhenUsed()))
+        return Graph(Context(connection=connection, tokenizer=WhenUsed(), redact=redact))
 
     def _login(self) -> tuple[str, str | None, str]:
         given = self._given_password()

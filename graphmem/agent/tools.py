@@ -84,6 +84,8 @@ def tools_of(given: object) -> tuple[Tool, ...]:
             found: tuple[Tool, ...] = (given,)
         case (Mapping() as schema, function) if callable(function):
             found = (Tool.from_openai(schema, function),)
+        case {"function": Mapping()}:
+            raise InvalidValueError("a tool schema needs its function: give the pair (schema, function)")
         case Mapping():
             found = tuple(Tool.of(function, name=name) for name, function in given.items() if callable(function))
             if len(found) < len(given):
