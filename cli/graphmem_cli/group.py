@@ -18,6 +18,7 @@ import click
 from graphmem.errors import GraphmemError
 from graphmem_cli.catch_up_command import catch_up
 from graphmem_cli.doctor_command import doctor
+from graphmem_cli.import_run_command import import_run
 from graphmem_cli.mcp_command import mcp
 from graphmem_cli.operation_commands import commands as operation_commands
 from graphmem_cli.options import say, typed
@@ -131,6 +132,7 @@ for _command in (
     *run_commands,
     doctor,
     catch_up,
+    import_run,
     *read_commands,
     *reason_commands,
     *tree_commands,

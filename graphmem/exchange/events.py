@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from graphmem.errors import LimitError
 from graphmem.exchange.values import Round, Turn
 from graphmem.state.values import ToolCall
 from graphmem.task import Context
-from graphmem.vocabulary import check_text, digest, json_text
+from graphmem.vocabulary import Json, check_text, digest, json_text, short_name
 
 NO_ANSWER: Final = "(no answer was recorded)"
 
@@ -47,6 +48,9 @@ def events(
     """The writes of a run. Results that are missing are awaited when they are the last thing, and the run goes on.
 
     `run`: the name of the run, which is a part of every key; `is_over`: nothing more will come of it.
+
+    Raises:
+        LimitError: a text, a result, or what a call is given, is too large.
     """
     chain = _Chain(digest("recorded run", run), context)
     made: list[Event] = []
@@ -60,12 +64,16 @@ def events(
 def _round(
     chain: "_Chain", round_: Round, at: Sequence[int], *, following: int | None, is_over: bool
 ) -> Iterator[Event]:
-    yield Event(kind="open", key=chain.add("open", round_.text), place=at[0], text=round_.text)
+    yield Event(kind="open", key=chain.add("open", round_.text, place=at[0]), place=at[0], text=round_.text)
     for i, turn in enumerate(round_.turns):
         is_last = i == len(round_.turns) - 1
         is_answer = is_last and _is_answered(round_)
         yield Event(
-            kind="turn", key=chain.turn(turn, is_answer=is_answer), place=at[i + 1], turn=turn, is_answer=is_answer
+            kind="turn",
+            key=chain.turn(turn, at[i + 1], is_answer=is_answer),
+            place=at[i + 1],
+            turn=turn,
+            is_answer=is_answer,
         )
         if not turn.calls:
             continue
@@ -90,31 +98,50 @@ def stored_calls(context: Context, calls: tuple[ToolCall, ...]) -> tuple[ToolCal
 
 
 class _Chain:
-    """The digest of everything so far, as it may be stored: a redactor sees each text before it is hashed."""
+    """The digest of everything so far, as it may be stored: a redactor sees each text before it is hashed.
+
+    What is too large is refused here, before anything of the run is written.
+    """
 
     def __init__(self, start: str, context: Context) -> None:
         self._key = start
         self._context = context
 
-    def add(self, kind: str, text: str = "") -> str:
-        self._key = digest(self._key, kind, self._context.text(text))
+    def add(self, kind: str, text: str = "", *, place: int = 0) -> str:
+        self._key = digest(self._key, kind, self._text(text, place))
         return self._key
 
-    def turn(self, turn: Turn, *, is_answer: bool) -> str:
-        calls = [[call.name, call.arguments] for call in stored_calls(self._context, turn.calls)]
-        said, author = self._context.text(turn.text or ""), self._context.text(turn.author or "")
+    def turn(self, turn: Turn, place: int, *, is_answer: bool) -> str:
+        calls = [self._call(call, place) for call in stored_calls(self._context, turn.calls)]
+        said, author = self._text(turn.text or "", place), self._text(turn.author or "", place)
         kind = "answer" if is_answer else "turn"
         self._key = digest(self._key, kind, author, said, json_text(calls, sort_keys=True))
         return self._key
 
     def results(self, turn: Turn, place: int) -> str:
-        contents = [None if text is None else self._fitting(place, text) for text in turn.results]
+        limit = self._context.limits.result_bytes
+        contents = [
+            None if text is None else self._context.text(_fitting(text, limit, f"message {place}: a result"))
+            for text in turn.results
+        ]
         self._key = digest(self._key, "results", json_text(contents))
         return self._key
 
-    def _fitting(self, place: int, text: str) -> str:
-        """A result as it is stored; one that is too large is refused before anything of the run is written."""
-        limit = self._context.limits.result_bytes
-        if len(text) * 4 > limit:
-            check_text(f"message {place}: a result", text, max_bytes=limit)
-        return self._context.text(text)
+    def _text(self, text: str, place: int) -> str:
+        return self._context.text(_fitting(text, self._context.limits.text_bytes, f"message {place}"))
+
+    def _call(self, call: ToolCall, place: int) -> list[Json]:
+        what, limits = f"message {place}: a call of {short_name(call.name)}", self._context.limits
+        if len(call.name) > limits.id_characters:
+            raise LimitError(f"{what}: its name has {len(call.name):,} characters; the limit is {limits.id_characters}")
+        _fitting(json_text(call.arguments), limits.value_bytes, f"{what}: what it is given")
+        return [call.name, call.arguments]
+
+
+def _fitting(text: str, limit: int, what: str) -> str:
+    """The text, if it is short enough.
+
+    Raises:
+        LimitError: it is not.
+    """
+    return text if len(text) * 4 <= limit else check_text(what, text, max_bytes=limit)

@@ -9,7 +9,7 @@ makes the same graph as recording it whole.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final
@@ -32,7 +32,7 @@ from graphmem.exchange.values import Run
 from graphmem.state.values import PendingCalls, StepOutput, StepResult, ToolResult, Value
 from graphmem.store import Connection
 from graphmem.task import Request, Status, Task
-from graphmem.trace import World
+from graphmem.trace import Path, World
 from graphmem.vocabulary import check_text
 
 _TRIES: Final = 5
@@ -74,6 +74,7 @@ def record(task: Task, messages: Iterable[object], *, run: str = "") -> Recorded
 
     Raises:
         UnreadableRunError: nothing can be made of a message; nothing was written.
+        LimitError: one is too large; nothing was written.
         RunDiffersError: the messages are not those that were recorded; `.position` is the first that differs.
         RequestOpenError: a request that is none of the messages' is open.
         RequestClosedError: a revise left the request that the last messages belong to.
@@ -84,22 +85,31 @@ def record(task: Task, messages: Iterable[object], *, run: str = "") -> Recorded
     return Recording(task, made, run=run).write()
 
 
-def record_run(task: Task, run: Run, *, name: str = "", feedback: str | None = None) -> Recorded:
+def record_run(
+    task: Task, run: Run, *, name: str = "", feedback: str | Callable[[Path], str] | None = None
+) -> Recorded:
     """Record a run that is over: calls without results are of unknown outcome. A last request may stay unanswered.
 
     `name` names the run where the task has several. With `feedback` it is one more trial of the same thing: the task
-    goes back to its start with that feedback, the world being restored, and calls that were made and answered the same
-    way before merge into the nodes of then.
+    goes back to its start with that feedback (or what it is for the path of then), the world being restored, and calls
+    that were made and answered the same way before merge into the nodes of then.
 
     Raises:
-        RunDiffersError, RequestOpenError, RequestClosedError: as `record`; `.position` counts turns and requests.
+        RunDiffersError, RequestOpenError, RequestClosedError: as `record`; `.position` counts requests and turns.
     """
+    return run_recording(task, run, name=name, feedback=feedback).write()
+
+
+def run_recording(
+    task: Task, run: Run, *, name: str = "", feedback: str | Callable[[Path], str] | None = None
+) -> "Recording":
+    """What `record_run` writes, not yet written."""
     places: list[list[int]] = []
     for round_ in run.rounds:
         start = places[-1][-1] + 1 if places else 0
         places.append(list(range(start, start + 1 + len(round_.turns))))
     made = events(run.rounds, places, run=name, context=task.context, is_over=True)
-    return Recording(task, made, run=name, feedback=feedback).write()
+    return Recording(task, made, run=name, feedback=feedback)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +125,14 @@ class _Known:
 class Recording:
     """One run on its way into a task; with `feedback` the task goes back to its start first."""
 
-    def __init__(self, task: Task, events: Sequence[Event], *, run: str = "", feedback: str | None = None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        events: Sequence[Event],
+        *,
+        run: str = "",
+        feedback: str | Callable[[Path], str] | None = None,
+    ) -> None:
         self._task = task
         self._events = events
         self._feedback = feedback
@@ -127,9 +144,11 @@ class Recording:
         self._place = Place()
         self._new = Recorded()
 
-    def place(self) -> Place:
-        """How much of the run is recorded; nothing is written."""
-        return Search(self._task, self._events, is_first=self._is_first).place()
+    def missing(self) -> Recorded:
+        """What `write` would add, but for states; nothing is written."""
+        kinds = [event.kind for event in self._events[self._search().done :]]
+        results = sum(len(event.contents) for event in self._events[len(self._events) - len(kinds) :])
+        return Recorded(requests=kinds.count("open"), turns=kinds.count("turn"), results=results)
 
     def write(self) -> Recorded:
         """Write what is new."""
@@ -153,7 +172,10 @@ class Recording:
     def _find(self) -> None:
         self._memory.forget(self._name)
         self._request = self._pending = None
-        self._place = self.place()
+        self._place = self._search()
+
+    def _search(self) -> Place:
+        return Search(self._task, self._events, is_first=self._is_first).place()
 
     def _write(self, event: Event) -> None:
         if self._feedback is not None and self._place.done == 1 and not self._place.went_back:
@@ -187,12 +209,13 @@ class Recording:
         status = request.status()
         request.step(status, _closing(status), attempt=f"before {event.key}", own_calls=False)
 
-    def _go_back(self, feedback: str) -> None:
+    def _go_back(self, feedback: str | Callable[[Path], str]) -> None:
         """Begin a further trial at the start of the task."""
         path = self._task.path()
         target = path.summaries[0] if path.summaries else None
         if target is not None or path.recent:
-            self._task.revise(target, feedback=feedback, world=World.RESTORED, attempt=self._events[0].key)
+            told = feedback if isinstance(feedback, str) else feedback(path)
+            self._task.revise(target, feedback=told, world=World.RESTORED, attempt=self._events[0].key)
         self._place = replace(self._place, went_back=True)
 
     def _turn(self, event: Event) -> None:

@@ -35,6 +35,7 @@ _RETRY: Final = re.compile(
 )
 _FINISH: Final = "finish"
 _CHARACTERS: Final = 60
+_NAME_CHARACTERS: Final = 40
 
 
 def matches_text(start: str) -> bool:
@@ -213,4 +214,5 @@ def _instruction(turns: list[Turn]) -> str:
 
 def _name(asked: str) -> str:
     """A name for a question, the same in every trial."""
-    return f"{short_name(asked, characters=40)} {digest(asked)[:8]}" if asked else ""
+    words = "-".join(re.findall(r"[a-z0-9]+", asked.lower()))[:_NAME_CHARACTERS].strip("-")
+    return f"{words}-{digest(asked)[:8]}" if asked else ""
