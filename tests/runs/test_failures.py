@@ -20,16 +20,17 @@ def data(pytestconfig: pytest.Config) -> Path:
     return Path(str(pytestconfig.getoption("--runs")))
 
 
+@pytest.mark.parametrize("name", ["tau-bench", "swe-agent"])
 def test_trials_of_every_task_part_in_the_tree_where_they_part_in_the_recording(
-    space: graphmem.Space, graph: graphmem.Graph, data: Path
+    space: graphmem.Space, graph: graphmem.Graph, data: Path, name: str
 ) -> None:
-    tasks = failures_trials.by_task(failures_trials.runs(data))
-    told = [failures_trials.compared(graph, space.task(name), trials) for name, trials in tasks.items()]
-    assert {name for name, one in zip(tasks, told, strict=True) if not all(one["fork"])} == set()
-    assert {name for name, one in zip(tasks, told, strict=True) if not one["nodes equal"]} == set()
-    summed = failures_trials.summed(told)
-    assert summed["further trials"] > 0
-    assert summed["steps shared, mean"] > 1
+    sources = failures_trials.sources(data, name)
+    assert sources
+    told = failures_trials.measure(graph, space, sources)
+    assert told["further trials"] > 0
+    assert told["fork equal"] == told["further trials"]
+    assert told["tasks with equal nodes"] == told["tasks"]
+    assert told["steps shared, mean"] > 0
 
 
 @pytest.mark.parametrize("file", failures_labelled.FILES)
