@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 
-.PHONY: demo test lint runs cost growth exactness clean
+.PHONY: demo test lint runs cost growth exactness failures clean
 
 demo: .venv/demo
 	$(BIN)/graphmem demo
@@ -32,9 +32,15 @@ cost: .venv/test
 growth: .venv/test
 	$(BIN)/python -m experiments.growth --json experiments/growth.json --svg experiments/growth.svg
 
-# What is in view after wrong calls, in a world whose truth is known: make exactness SEEDS=30
+# What is in view after wrong calls, in worlds whose truth is known: make exactness SEEDS=30 TASKS=50 (of BFCL; 0: all)
 exactness: .venv/test
 	$(BIN)/python -m experiments.exactness --seeds $(or $(SEEDS),30)
+	$(BIN)/python -m experiments.exactness --in bfcl --tasks $(or $(TASKS),50)
+
+# Failures of real agents, where Revise goes back to and where trials part: make failures RUNS=DIR
+failures: .venv/test
+	$(BIN)/python -m experiments.failures_labelled $(RUNS)
+	$(BIN)/python -m experiments.failures_trials $(RUNS)
 
 .venv/demo: pyproject.toml .ci/constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
