@@ -125,7 +125,8 @@ def maintain(
         _say(_case_lines(done))
         return
     why = "came with the fork and is judged in its origin" if done.copied else "has another text by now"
-    stands = "" if done.stands else f"; the summary {why}, so it changes nothing"
+    stands = "" if done.on_path else "; the summary is not on the path any more"
+    stands = stands if done.stands else f"; the summary {why}, so it changes nothing"
     _say(iter([f"step {done.step}: {'passed' if done.passed else f'failed: {done.feedback}'}{stands}"]))
 
 
@@ -170,7 +171,6 @@ def revise(
     """
 
     def work(on: Task) -> tuple[Revised, dict[str, list[int]]]:
-        before = on.path()
         done = on.revise(
             _target(target),
             feedback=feedback or ("dry run" if dry_run else None),
@@ -178,7 +178,7 @@ def revise(
             author=_author,
             dry_run=dry_run,
         )
-        return done, _off_path(before, on.at(done.boundary_step).path())
+        return done, _off_path(on.at(done.step - 1).path(), on.at(done.boundary_step).path())
 
     done, off_path = _on(reach, space, task, work)
     if as_json:

@@ -26,9 +26,9 @@ CALL (t, depth) {
   CALL (n) {
     MATCH (d:Step) USING INDEX d:Step(p_b, abandoned_step) WHERE d.p_b = n.key AND d.abandoned_step > 0
     WITH d ORDER BY d.number DESC LIMIT $p.hints
-    OPTIONAL MATCH (c:Step {key: n.task + '/step:' + toString(CASE d.kind WHEN 'observe' THEN d.of_step END)}) USING INDEX c:Step(key)
-    WITH d, CASE WHEN c.abandoned_step > 0 THEN c END AS c
-    RETURN collect([] + coalesce(d.added, []) + coalesce(d.updated, []) + coalesce(c.added, []) + coalesce(c.updated, [])) AS wrote
+    OPTIONAL MATCH (output:Step {key: n.task + '/step:' + toString(CASE d.kind WHEN 'observe' THEN d.of_step END)}) USING INDEX output:Step(key)
+    WITH d, CASE WHEN output.abandoned_step > 0 THEN output END AS output
+    RETURN collect([] + coalesce(d.added, []) + coalesce(d.updated, []) + coalesce(output.added, []) + coalesce(output.updated, [])) AS wrote
   }
   WITH n, results, wrote ORDER BY n.depth
   RETURN collect(n {.key, .number, .depth, .from_step, results: results, wrote: wrote}) AS recent
@@ -55,9 +55,9 @@ CALL (t) {
     CALL (k) {
       MATCH (d:Step) USING INDEX d:Step(p_b, abandoned_step) WHERE d.p_b = k.key AND d.abandoned_step > 0
       WITH d ORDER BY d.number DESC LIMIT $p.hints
-      OPTIONAL MATCH (c:Step {key: k.task + '/step:' + toString(CASE d.kind WHEN 'observe' THEN d.of_step END)}) USING INDEX c:Step(key)
-      WITH d, CASE WHEN c.abandoned_step > 0 THEN c END AS c
-      RETURN collect([] + coalesce(d.added, []) + coalesce(d.updated, []) + coalesce(c.added, []) + coalesce(c.updated, [])) AS wrote
+      OPTIONAL MATCH (output:Step {key: k.task + '/step:' + toString(CASE d.kind WHEN 'observe' THEN d.of_step END)}) USING INDEX output:Step(key)
+      WITH d, CASE WHEN output.abandoned_step > 0 THEN output END AS output
+      RETURN collect([] + coalesce(d.added, []) + coalesce(d.updated, []) + coalesce(output.added, []) + coalesce(output.updated, [])) AS wrote
     }
     RETURN collect(k {.key, .number, .depth, .from_step, results: results, covers: covers, wrote: wrote}) AS nodes
   }

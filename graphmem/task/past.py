@@ -48,7 +48,7 @@ class Past:
         return status_of(self._context, self._repository, reading, row["open"], history)
 
     def states(self) -> tuple[ActiveState, ...]:
-        """Every state in view then, in order of appearance, with its relations."""
+        """Every state in view then, in order of appearance, with all the refs it was given."""
         self._row(self.step)
         return self._repository.states_at(self.step)
 

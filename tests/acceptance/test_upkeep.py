@@ -1,12 +1,14 @@
 """The example loop with the path: own calls, the fallback, a judge that sends it back."""
 
 import logging
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 import graphmem
 from graphmem.agent import Tool, Upkeep, run
-from graphmem.llm.chat import ScriptedModel
+from graphmem.llm.chat import Message, ScriptedModel
 from graphmem.trace import Case, Ruling
 
 BLOCKS = """<state_focus>[]</state_focus>
@@ -125,6 +127,32 @@ def test_without_compress_the_whole_trace_is_judged_at_the_boundary(space: graph
             upkeep=Upkeep(judge=judge),
         )
     assert seen == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("off", "told"),
+    [
+        ((), ("compress", "revise")),
+        (("compress",), ("revise",)),
+        (("revise",), ("compress",)),
+        (("compress", "revise"), ()),
+    ],
+)
+def test_the_model_is_not_told_of_a_call_that_its_task_runs_without(
+    space: graphmem.Space, off: tuple[str, ...], told: tuple[str, ...]
+) -> None:
+    systems: list[str] = []
+
+    def answer(messages: Sequence[Message]) -> str:
+        systems.append(messages[0].content)
+        return message("done")
+
+    mechanisms: dict[str, Any] = dict.fromkeys(off, False)
+    run(space.task("t", **mechanisms), "go", ScriptedModel([answer]), TOOLS, upkeep=Upkeep())
+    (system,) = systems
+    assert tuple(name for name in ("compress", "revise") if f'{{"name": "{name}"' in system) == told
+    assert ("These calls manage the path" in system) == bool(told)
+    assert "Recent Trace" in system
 
 
 def test_a_tool_that_is_called_compress_needs_another_name(space: graphmem.Space) -> None:

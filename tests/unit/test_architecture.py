@@ -117,3 +117,12 @@ def test_a_query_that_does_not_exist_is_refused() -> None:
     for name in ("task/none", "../secrets", "task/../task/step"):
         with pytest.raises(InvalidValueError, match="no query named"):
             queries.query(name)
+
+
+def test_every_query_takes_the_space_but_those_about_all_of_the_database() -> None:
+    rooms = [path.name for path in Path(queries.folder()).iterdir() if path.is_dir() and path.name != "schema"]
+    names = [name for room in rooms for name in queries.query_names(room)]
+    assert {name for name in names if "space" not in queries.query(name).params} == {
+        "inspect/spaces",
+        "inspect/indexes",
+    }
