@@ -74,15 +74,17 @@ class LimitError(InvalidValueError):
 class UnreadableRunError(InvalidValueError):
     """Messages, or a recorded run, of which nothing can be made. `reason` says why.
 
-    `record`: the file and which run in it, blank where there is none; `position`: which message or line of it, from 0.
+    `record`: the file and which run in it, blank where there is none; `position`: which `unit` of it (a message, a
+    line, a step), from 0.
     """
 
-    def __init__(self, reason: str, *, record: str = "", position: int | None = None) -> None:
-        place = "" if position is None else f"message {position}"
-        where = ", ".join(part for part in (record, place) if part)
+    def __init__(self, reason: str, *, record: str = "", position: int | None = None, unit: str = "message") -> None:
+        self.place = "" if position is None else f"{unit} {position}"
+        where = ", ".join(part for part in (record, self.place) if part)
         super().__init__(f"{where}: {reason}" if where else reason)
         self.record = record
         self.position = position
+        self.unit = unit
         self.reason = reason
 
 

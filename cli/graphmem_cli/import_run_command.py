@@ -49,8 +49,8 @@ def import_run(
     else:
         _print(done, dry_run=dry_run)
     for unread in done.unread:
-        at = "" if unread.position is None else f", message {unread.position}"
-        say(f"not read: {unread.record}{at}: {unread.reason}")
+        where = ", ".join(filter(None, (unread.record, unread.place)))
+        say(f"not read: {where}: {unread.reason}")
     if done.unread:
         click.get_current_context().exit(1)
 

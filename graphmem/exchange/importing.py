@@ -40,10 +40,10 @@ class ImportedRun(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadRun(Value):
-    """One run, or a file, that was not read: where, which message or line of it (None: all), and why."""
+    """One run, or a file, that was not read: where, at which message, line or step of it (blank: all), and why."""
 
     record: str
-    position: int | None
+    place: str
     reason: str
 
 
@@ -85,7 +85,7 @@ def import_runs(
     def fault(error: UnreadableRunError) -> None:
         if not keep_going:
             raise error
-        unread.append(UnreadRun(record=error.record, position=error.position, reason=error.reason))
+        unread.append(UnreadRun(record=error.record, place=error.place, reason=error.reason))
 
     names: dict[str, None] = {}
     runs = known = 0

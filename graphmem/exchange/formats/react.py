@@ -125,7 +125,9 @@ def _run(part: _Part, where: str) -> Run:
                 draft.action = text
             case "Observation":
                 if draft.action is None:
-                    raise UnreadableRunError("an observation without its action", record=where, position=line)
+                    raise UnreadableRunError(
+                        "an observation without its action", record=where, position=line, unit="line"
+                    )
                 turns.append(draft.turn(text))
                 answer = _finished(draft.action) or answer
                 draft = _Draft()

@@ -126,7 +126,7 @@ def _lines(file: BinaryIO, path: Path) -> Iterator[Record]:
         if too_large:
             yield Record(where=where, index=index, fault=_too_large(where))
         elif line.removeprefix(_BOM).strip():
-            yield _value(line, where, index)
+            yield _value(line.rstrip(b"\r\n"), where, index)
         else:
             continue
         index += 1

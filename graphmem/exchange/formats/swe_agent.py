@@ -77,7 +77,7 @@ def _turns(steps: Sequence[Item], history: Sequence[Item], where: str) -> Iterat
     called = [item for item in history if item.get("role") == "assistant" and not item.get("is_demo")]
     for i, step in enumerate(steps):
         if not isinstance(step, Mapping):
-            raise UnreadableRunError(f"step {i} of its trajectory is {type(step).__name__}", record=where, position=i)
+            raise UnreadableRunError(f"it is {type(step).__name__}, not a step", record=where, position=i, unit="step")
         said = called[i] if i < len(called) and called[i].get("thought") == step.get("thought") else None
         thought = step.get("thought") or step.get("response")
         text = _checked(thought, i, where) if isinstance(thought, str) and thought.strip() else None
@@ -108,11 +108,11 @@ def _shown(observed: object, i: int, where: str) -> str:
     try:
         return text_of(observed) or ""
     except TypeError as error:
-        raise UnreadableRunError(f"the observation of step {i}: {error}", record=where, position=i) from error
+        raise UnreadableRunError(f"its observation: {error}", record=where, position=i, unit="step") from error
 
 
 def _checked(text: str, i: int, where: str) -> str:
     fault = text_fault(text)
     if fault is not None:
-        raise UnreadableRunError(f"step {i} of its trajectory: {fault}", record=where, position=i)
+        raise UnreadableRunError(fault, record=where, position=i, unit="step")
     return text
