@@ -13,6 +13,8 @@ step and at the end:
   reported as irreversible make of a new one, in the order of their steps;
 - `prompt`: of the branches left, no call, result, summary or state stands in it outside H, but states that the table of
   DESIGN (`graphmem.trace.restore`) keeps, and each of these does; C and R are what was done.
+
+`otherwise`: right calls that answered otherwise than in the gold world, which was not put back.
 """
 
 import argparse
@@ -36,7 +38,7 @@ from graphmem import ToolCall
 from graphmem.trace import World as Fate
 
 CHECKS = ("path", "replay", "world", "prompt")
-COUNTS = ("runs", "injected", "revises", "prompts")
+COUNTS = ("runs", "injected", "revises", "prompts", "otherwise")
 WRONGS = (1, 2, 5)
 _ACTIVE = """MATCH (n:OnPath:TraceNode {task: $p.key}) WHERE n.depth > 0
 CALL (n) { MATCH (n)<-[:CHILD_OF]-(o:RawObservation) RETURN collect(o)[0] AS o }

@@ -88,6 +88,12 @@ class Run:
         """Whether the right calls are made in the gold world again, so that they answer what they answer there."""
         return self.fate is Fate.RESTORED or self.scene.undoes
 
+    @property
+    def otherwise(self) -> int:
+        """How many right calls answered otherwise than in the gold world, since the wrong ones were not undone."""
+        right = [one for goal in self.gold for one in goal]
+        return sum(one.content != content for one, (*_, content) in zip(self.done, right, strict=False))
+
     def play(self) -> None:
         """All of it, until the last subgoal is done and judged."""
         while self.at < len(self.scene.goals) or self._audit():
