@@ -54,7 +54,7 @@ class Connection:
 
     Opening one sends nothing: the first statement does. `trace` receives (query name, rows, milliseconds) of each
     statement, `show` the query and its parameters before it is sent. `read_only`: every statement runs in READ mode, in
-    which the server itself refuses to write; a status is then read without its lock.
+    which the server itself refuses to write; a status is then read without its lock, and a write is refused unsent.
     """
 
     def __init__(
@@ -219,7 +219,8 @@ class Connection:
             tx.commit()
 
     def _session(self, mode: str, *, fetch_size: int = 1000) -> neo4j.Session:
-        mode = neo4j.READ_ACCESS if self.read_only else mode
+        if self.read_only and mode == neo4j.WRITE_ACCESS:
+            raise StoreError(f"this connection to {self.uri} was opened to read only; nothing was written.")
         return self._driver.session(database=self.database, default_access_mode=mode, fetch_size=fetch_size)
 
     def _auto_commit(self, name: str, text: LiteralString, p: Mapping[str, Any], mode: str) -> list[Row]:
@@ -282,8 +283,13 @@ class Connection:
                 return DatabaseMissingError(
                     f"{self.uri} has no database {self.database!r}. Set GRAPHMEM_DATABASE to one that it has."
                 )
-            case exceptions.Neo4jError() if re.search("(?i)timed?.?out|OutOfMemory", code):
+            case exceptions.Neo4jError() if re.search("(?i)timed?.?out|LockClientStopped", code):
                 return QueryTimeoutError(f"{at} gave up: {error.message} Ask for less, or raise timeout_seconds.")
+            case exceptions.Neo4jError() if "OutOfMemory" in code:
+                return QueryTimeoutError(
+                    f"{at} has not enough memory for this in one transaction; nothing was written. Do less at once, or "
+                    f"give the server more (its heap, dbms.memory.transaction.total.max): {error.message}"
+                )
             case exceptions.ServiceUnavailable() | exceptions.SessionExpired() | OSError():
                 return ServerUnreachableError(f"nothing answers at {self.uri}: {_cause(error)}. Is the server up?")
             case exceptions.DriverError() if "closed" in str(error):

@@ -1,7 +1,7 @@
 """What a model is told when a call fails: one sentence, with the tool to call next.
 
 The library's own messages name methods of Python; those that a model is likely to meet are said here in words of the
-tools. Invariant: no stack trace, no password and no text longer than a few lines.
+tools. Invariant: no stack trace, no password, no recorded text, and nothing longer than a few lines.
 """
 
 from typing import Final
@@ -20,7 +20,6 @@ from graphmem.errors import (
     ServerUnreachableError,
     TaskExistsError,
 )
-from graphmem.vocabulary import short_name
 
 _CHARACTERS: Final = 1_500
 _TARGETS: Final = 20
@@ -48,8 +47,8 @@ def _said(error: GraphmemError) -> str:
                 "nobody knows). Nothing was written."
             )
         case OffPathError(targets=targets) if targets:
-            listed = "; ".join(f"{number}: {short_name(text)}" for number, text in targets[:_TARGETS])
-            return f"That is no summary on the path; targets are the numbers before these texts: {listed}."
+            numbers = ", ".join(str(number) for number, _ in targets[-_TARGETS:])
+            return f"That is no summary on the path. Targets are {numbers}; `path` says what each is about."
         case NothingToCompressError():
             return "Nothing was done since the last summary; there is nothing to compress."
         case MechanismOffError():

@@ -14,6 +14,7 @@ from graphmem.errors import (
     NoOpenRequestError,
     NotFoundError,
     NotPendingError,
+    PendingCallsError,
     RequestOpenError,
     StaleStatusError,
 )
@@ -212,7 +213,14 @@ def revise(scope: Scope, arguments: ReviseArguments) -> Reply:
 def fork(scope: Scope, arguments: ForkArguments) -> Reply:
     """Make a task that goes on from a step of this one."""
     name = f"{scope.name}.{arguments.name}"
-    branch = scope.task.fork(name, at=arguments.at, author=AUTHOR)
+    try:
+        branch = scope.task.fork(name, at=arguments.at, author=AUTHOR)
+    except PendingCallsError:
+        if arguments.at is None:
+            raise
+        raise InvalidValueError(
+            f"at step {arguments.at} calls waited for their results; give the step that observed them (see `log`)."
+        ) from None
     origin = branch.origin()
     assert origin is not None
     calls = [call.to_dict() for call in origin.irreversible]
