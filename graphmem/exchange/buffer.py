@@ -183,7 +183,7 @@ class Buffer:
         """How many bytes the file has; 0 when there is none."""
         try:
             return self.path.stat().st_size
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return 0
 
 

@@ -1,9 +1,9 @@
 """Bringing what waits in a buffer into the graph: at once by `catch_up`, or behind an agent's back by a courier.
 
 Order is that of the file, one process at a time; recording knows what it has written, so an interruption costs nothing
-and doubles nothing. A courier works in a thread of its own, which lives while there is something to do; a graph that is
-away is tried again after 1, 2, 4, … 30 seconds, and nobody waits for it. Invariant: what the graph refuses for good is
-said and left out, and does not keep what follows from being written.
+and doubles nothing. A courier works in a thread of its own, which lives while there is something to do. A graph that is
+away is tried again after 1, 2, 4, 8, 10, 10, … seconds, and nobody waits for it. Invariant: what the graph refuses for
+good is said and left out, and does not keep what follows from being written.
 """
 
 import atexit
@@ -27,7 +27,7 @@ from graphmem.task import Context, Task
 SETTLE_SECONDS: Final = 10.0  # a server that has just started plans each kind of statement for a second
 
 _IDLE_SECONDS: Final = 2.0
-_LONGEST_PAUSE_SECONDS: Final = 30.0
+_LONGEST_PAUSE_SECONDS: Final = 10.0
 _OTHERS_SECONDS: Final = 60.0
 
 Written = Callable[[Messages], None]
@@ -140,7 +140,7 @@ class Courier:
         self._unkept: Messages | None = None
         self._is_said = False
         _couriers.add(self)
-        _settle_at_exit()
+        _prepare_process()
 
     @property
     def connection(self) -> Connection:
@@ -203,8 +203,7 @@ class Courier:
 
     def _is_brought_in(self) -> bool:
         try:
-            if self._failures or not self._done:
-                schema_version(self.connection)  # it may be another database that has come up there
+            schema_version(self.connection)  # one read, that fails at once; and it may be another database by now
             deliver(self._task, self._buffer, written=self._written, refuse=self._refuse)
             if (unkept := self._unkept) is not None:
                 record(self._task, unkept, run=self._buffer.address.run)
@@ -235,7 +234,7 @@ class Courier:
 
 _couriers: WeakSet[Courier] = WeakSet()
 _closed: WeakSet[Connection] = WeakSet()
-_at_exit = threading.Event()
+_prepared = threading.Event()
 
 
 def settle(connection: Connection | None = None, *, seconds: float = SETTLE_SECONDS) -> bool:
@@ -255,7 +254,9 @@ def close(connection: Connection) -> None:
             one.end()
 
 
-def _settle_at_exit() -> None:
-    if not _at_exit.is_set():
-        _at_exit.set()
+def _prepare_process() -> None:
+    if not _prepared.is_set():
+        _prepared.set()
         atexit.register(settle)
+        # Where nobody set up logging, an outage is told in our words, once, and not in the driver's at each attempt.
+        logging.getLogger("neo4j").addHandler(logging.NullHandler())

@@ -24,7 +24,7 @@ from tests.openai_server import KEY, Asked, OpenAIServer, Reply, call, calls, co
 USER: Any = {"role": "user", "content": "Is hotel A free, and what does it cost?"}
 SYSTEM: Any = {"role": "system", "content": "You book hotels."}
 TWO_CALLS = (call("is_free", {"hotel": "A"}, "c1"), call("cost", {"hotel": "A", "nights": 2}, "c2"))
-RESULTS: tuple[dict[str, Any], ...] = (
+RESULTS: tuple[Any, ...] = (
     {"role": "tool", "tool_call_id": "c1", "content": "free"},
     {"role": "tool", "tool_call_id": "c2", "content": '{"usd": 140}'},
 )
@@ -288,7 +288,7 @@ def test_an_asynchronous_client_is_recorded_as_well(
     connection: Connection, space: graphmem.Space, tmp_path: Path
 ) -> None:
     task = space.task("trip")
-    spoken = {"role": "assistant", "content": None, "tool_calls": list(TWO_CALLS)}
+    spoken: Any = {"role": "assistant", "content": None, "tool_calls": list(TWO_CALLS)}
 
     async def converse(url: str) -> None:
         async with AsyncOpenAI(base_url=url, api_key=KEY, max_retries=0) as plain:
