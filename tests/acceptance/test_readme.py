@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import graphmem
+from graphmem.state.protocol import render_output
+from graphmem.state.values import StepOutput, ToolCall
 from graphmem.store.queries import folder
 from tests.openai_server import KEY, openai_server, says
 
@@ -55,6 +57,21 @@ def test_the_model_example_runs_and_prints_what_it_says(space: graphmem.Space, s
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, env={**os.environ, **server_env}, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "It is 12 degrees.\n", "")
+
+
+def test_the_live_example_asks_the_model_and_prints_its_answer(
+    space: graphmem.Space, server_env: Mapping[str, str]
+) -> None:
+    code = README.split("<!-- live -->\n```python\n")[1].split("```\n<!-- /live -->")[0]
+    code = code.replace('"alice"', f'"{space.name}"')
+    command = [sys.executable, "-W", "error", "-c", code]
+    call = StepOutput(tool_calls=(ToolCall(name="weather", arguments={"city": "Oslo"}),))
+    answers = [says(render_output(output)) for output in (call, StepOutput(message="It is 12 degrees."))]
+    with openai_server(answers) as model:
+        env = {**os.environ, **server_env, "OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": KEY}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "It is 12 degrees.\n", "")
+    assert '"degrees":12' in model.requests[1].json["messages"][-1]["content"]
 
 
 def test_the_record_example_runs_and_prints_what_it_says(space: graphmem.Space, server_env: Mapping[str, str]) -> None:

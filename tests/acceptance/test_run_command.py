@@ -135,7 +135,7 @@ def test_the_answer_goes_to_stdout_and_what_happens_to_stderr(invoke: Invoke, sp
 
 
 def test_json_has_the_answer_and_what_it_cost(invoke: Invoke) -> None:
-    usage = {"prompt_tokens_details": {"cached_tokens": 8}}
+    usage: Any = {"prompt_tokens_details": {"cached_tokens": 8}}
     steps = [output(("double", {"number": 1})), output(message="2")]
     script = [Reply(body=completion({"content": render_output(step)}, **usage)) for step in steps]
     with openai_server(script) as server:
