@@ -4,7 +4,7 @@
 // returns: verdict, number, version, p_b, open, reopened, target, restored, depth, back, tail, targets, origin, isolates, done
 // why: restored is the parent of the target (MAGE, Algorithm 1, line 53), or p_t when only the tail is popped.
 // why: `back` is the latest step at which it became or was confirmed as the top: one seek on an index ordered by number.
-// why: what lies below a summary that was copied into a fork was the top in no step of it.
+// why: what lies below a summary that was copied into a fork was the top in no step of it; only there can R have nothing that can be popped.
 // why: with no request open the last one is reopened, so that a final answer that was rejected need not be asked for again.
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 SET t.lock = $p.op
@@ -44,7 +44,8 @@ WITH t, k, chain, target, popping, restored, b, low, tail, CASE WHEN t.held IS N
     WHEN $p.request IS NOT NULL AND coalesce(t.open, 0) <> $p.request THEN 'closed'
     WHEN $p.version IS NOT NULL AND t.version <> $p.version THEN 'stale'
     WHEN t.pending_step IS NOT NULL THEN 'pending' WHEN restored IS NULL THEN 'off path' WHEN target.copied_step IS NOT NULL THEN 'copied'
-    WHEN popping AND t.p_b = low.key THEN CASE WHEN b.kind = 'fork' AND t.p_b <> t.boundary THEN 'copied' ELSE 'empty' END ELSE 'ok' END AS verdict
+    WHEN popping AND t.p_b = low.key THEN CASE WHEN t.p_b <> t.boundary OR (restored.copied_step IS NOT NULL AND restored.rank > 0) THEN 'copied' ELSE 'empty' END
+    ELSE 'ok' END AS verdict
 RETURN verdict, t.next_step AS number, t.version AS version, t.p_b AS p_b, t.open AS open, coalesce(t.open, t.next_request - 1) AS reopened,
   CASE WHEN target IS NOT NULL THEN target {.key, .boundary, .note, .text} END AS target, restored {.key, .rank} AS restored, low.depth AS depth,
   b {.number, .p_b, .boundary, .request} AS back, tail,

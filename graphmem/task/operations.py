@@ -181,7 +181,8 @@ class Operations:
         if found is None:
             targets = tuple((s.boundary, s.text) for s in path.summaries)
             raise OffPathError(
-                f"{self._name}: no summary of the path starts at {number}{_listed(targets)}", targets=targets
+                f"{self._name}: no summary of the path starts at {number}{_listed(targets, 'be judged')}",
+                targets=targets,
             )
         return found
 
@@ -307,8 +308,8 @@ def _targets(found: Row) -> tuple[tuple[int, str], ...]:
     return tuple((target["boundary"], target["text"] or "") for target in found["targets"])
 
 
-def _listed(targets: tuple[tuple[int, str], ...]) -> str:
+def _listed(targets: tuple[tuple[int, str], ...], do: str = "be gone back to") -> str:
     if not targets:
-        return "; there is no summary on it yet"
+        return f"; there is no summary on it that can {do}"
     lines = "; ".join(f"{boundary}: {short_name(text, characters=60)}" for boundary, text in targets[-20:])
-    return f". Those that can be gone back to (boundary: text): {lines}"
+    return f". Those that can {do} (boundary: text): {lines}"

@@ -153,7 +153,7 @@ def _left_out(count: int, first: int, last: int) -> dict[str, Json]:
 
 
 def _summary(summary: Summary, told: frozenset[str]) -> dict[str, Json]:
-    text = "(the final response told above)" if summary.text in told else summary.text
+    text = "(the final response: it stands in the Active State)" if summary.text in told else summary.text
     line: dict[str, Json] = {"step": summary.boundary, "summary": text}
     if summary.verdict != "passed":
         line["verdict"] = summary.verdict

@@ -178,6 +178,12 @@ def test_a_verdict_on_what_came_with_a_fork_is_said_to_change_nothing_and_why(en
     assert "failed, about the text that came with the fork: no" in told(env, "why", "plan-b", "summary:0")
 
 
+def test_a_verdict_on_what_was_left_is_said_to_be_off_the_path(env: dict[str, str | None]) -> None:
+    key = json.loads(told(env, "revise", "trip", "0", "--feedback", "no", "--json"))["about"]
+    assert "the summary is not on the path any more" in told(env, "maintain", "trip", key, "--fail", "worse")
+    assert "worse" in told(env, "path", "trip")
+
+
 def test_path_tells_which_states_were_written_where_something_was_tried(env: dict[str, str | None]) -> None:
     told(env, "revise", "trip", "--feedback", "not that either")
     lines = told(env, "path", "trip").split("\n")

@@ -11,6 +11,7 @@ from graphmem.inspect import audit
 from graphmem.store import Connection, query
 
 from .speech import active_ids, add, call, index_ids, rejected, related, say, update
+from .tree_speech import own
 
 
 @pytest.fixture
@@ -130,6 +131,30 @@ def test_what_was_copied_cannot_be_revised_and_the_error_names_the_origin(task: 
         with pytest.raises(graphmem.NothingToReviseError, match=r"origin with the fork at step 12"):
             fork.revise(target, feedback="x")
     assert task.revise(0, feedback="it can be revised there").boundary_step
+
+
+def test_with_nothing_of_its_own_behind_a_fork_names_its_origin_also_after_a_revise(space: graphmem.Space) -> None:
+    task = space.task("origin")
+    request = task.request("one")
+    first = task.fork("first")
+    with pytest.raises(graphmem.NothingToReviseError, match="nothing was done since the boundary"):
+        first.revise(feedback="nothing was ever done")
+    call(request, "A")
+    task.compress("did A")
+    compressed = task.fork("compressed")
+    with pytest.raises(graphmem.NothingToReviseError, match="origin with the fork at step 4"):
+        compressed.revise(feedback="not A")
+    with pytest.raises(graphmem.OffPathError, match="there is no summary on it that can be gone back to"):
+        compressed.revise(7, feedback="x")
+    call(request, "B")
+    fork = task.fork("f")
+    call(fork.open_request(), "C")
+    fork.revise(feedback="not C")
+    for _ in range(2):
+        with pytest.raises(graphmem.NothingToReviseError, match="origin with the fork at step 6"):
+            fork.revise(feedback="not B")
+    reason = own(fork.open_request(), "revise", feedback="not B").rejected[0].why
+    assert "this one is a fork of" in reason
 
 
 def test_a_revise_in_the_fork_goes_back_to_the_fork_point(task: graphmem.Task, connection: Connection) -> None:

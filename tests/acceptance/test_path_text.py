@@ -210,7 +210,10 @@ def test_without_isu_a_final_response_stands_once_in_a_prompt(space: Space) -> N
     prompt = task.prompt()
     states = json.dumps([state.value for state in prompt.status.active])
     assert states.count("RESPONSE") == 1
-    assert "(the final response told above)" in prompt.text()
+    completed, _, active = prompt.text().partition("Active State:")
+    assert "(the final response: it stands in the Active State)" in completed
+    assert "RESPONSE" in active
+    assert "RESPONSE" not in completed
 
 
 HOSTILE = (
