@@ -205,7 +205,7 @@ def _summary(status: Status, observation: Observation, result: Result, told: str
     call = short_name(" ".join((observation.tool, *arguments)), characters=_CALL_CHARACTERS)
     if observation.content is None:
         return f"{call}: outcome unknown"
-    if result.is_error or (result.data is None and len(result.content) <= _TOLD_CHARACTERS):
+    if result.is_error or len(result.content) <= _TOLD_CHARACTERS:
         return f"{call}: {short_name(result.content, characters=_TOLD_CHARACTERS) or 'done'}"
     known = f"{told}\n{call}"
     names = " ".join(name for name in result.names[:_NAMES] if not results.occurs(name, known))
