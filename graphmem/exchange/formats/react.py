@@ -8,7 +8,7 @@ the next one, byte for byte, without the line ending that parts them.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,6 +34,7 @@ _RETRY: Final = re.compile(
     r"\s*You have attempted to answer (?:the )?following question before and failed.*", re.DOTALL
 )
 _FINISH: Final = "finish"
+_ORDER: Final = ("Thought", "Action", "Action Input", "Observation")
 _CHARACTERS: Final = 60
 _NAME_CHARACTERS: Final = 40
 
@@ -158,7 +159,7 @@ def _scored(text: str) -> tuple[str, dict[str, Json]]:
 
 def _marked(text: str, where: str) -> Iterator[tuple[int, str, str]]:
     """What stands behind each mark, with its line. A number is the one of the turn, or text that looks like a mark."""
-    marks = list(_numbered(_MARK.finditer(text)))
+    marks = list(_numbered(list(_MARK.finditer(text))))
     if not marks:
         raise UnreadableRunError("it has no line that begins with Action: or Observation:", record=where)
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
@@ -169,14 +170,16 @@ def _marked(text: str, where: str) -> Iterator[tuple[int, str, str]]:
         yield text.count("\n", 0, mark.start()), mark[1], content.removesuffix(parting)
 
 
-def _numbered(marks: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
-    """The marks of turns that go on: a line of an observation may begin like one of an earlier turn."""
-    turn = 0
+def _numbered(marks: Sequence[re.Match[str]]) -> Iterator[re.Match[str]]:
+    """The marks of turns that go on: a line of an observation may begin like a mark, of an earlier turn or of none."""
+    has_numbers = any(mark[2] is not None for mark in marks)
+    turn, last = 0, -1
     for mark in marks:
-        if mark[2] is None:
+        order = _ORDER.index(mark[1]) if mark[1] in _ORDER else -1
+        if order < 0 or not has_numbers:
             yield mark
-        elif int(mark[2]) in (turn, turn + 1):
-            turn = int(mark[2])
+        elif mark[2] is not None and (turn, last) < (int(mark[2]), order) and int(mark[2]) <= turn + 1:
+            turn, last = int(mark[2]), order
             yield mark
 
 

@@ -148,8 +148,12 @@ def _reason(error: Exception, size: int) -> str:
     if not isinstance(error, json.JSONDecodeError):
         return "the JSON is nested too deeply"
     at = f"line {error.lineno}, column {error.colno}"
-    is_cut = error.pos >= size - 1 or error.msg.startswith("Unterminated string")
-    return f"the JSON is cut off at {at}: {error.msg}" if is_cut else f"this is no JSON at {at}: {error.msg}"
+    return f"the JSON {'is cut off' if _is_cut(error, size) else 'is wrong'} at {at}: {error.msg}"
+
+
+def _is_cut(error: json.JSONDecodeError, size: int) -> bool:
+    """Whether the text ends before its value does."""
+    return error.pos >= size - 1 or error.msg.startswith("Unterminated string")
 
 
 def _elements(file: BinaryIO, path: Path) -> Iterator[Record]:
@@ -228,7 +232,8 @@ class _Array:
         reason = _reason(error, len(self._text))
         if isinstance(error, json.JSONDecodeError):
             excerpt = self._text[error.pos : error.pos + 20]
-            reason = f"{error.msg} before {excerpt!r}" if excerpt.strip() else f"the JSON is cut off: {error.msg}"
+            is_cut = _is_cut(error, len(self._text)) or not excerpt.strip()
+            reason = f"the JSON is cut off: {error.msg}" if is_cut else f"{error.msg} before {excerpt!r}"
         return Record(where=where, index=self._index, fault=UnreadableRunError(reason, record=where))
 
 
