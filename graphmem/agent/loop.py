@@ -31,6 +31,8 @@ from graphmem.errors import (
     InvalidValueError,
     JudgeError,
     ModelUnreachableError,
+    NotFoundError,
+    NothingToReviseError,
     RequestOpenError,
     StaleStatusError,
 )
@@ -257,12 +259,17 @@ def _maintain(
     for key in [*keys, None] if whole else keys:
         try:
             verdict = task.maintain(key, judge)
+        except NotFoundError:  # without Compress: nothing was done since the boundary
+            continue
         except JudgeError as error:
             logger.warning("%r: %s", request, error)
             continue
         verdicts.append(verdict)
         if not verdict.passed and verdict.stands and verdict.on_path and request.options["revise"]:
-            return tuple(verdicts), task.revise(key, feedback=verdict.feedback, world=upkeep.world)
+            try:
+                return tuple(verdicts), task.revise(key, feedback=verdict.feedback, world=upkeep.world)
+            except NothingToReviseError as error:  # without Compress: all that is behind came with a fork
+                logger.warning("%r: %s", request, error)
     return tuple(verdicts), None
 
 

@@ -1,7 +1,7 @@
 """The example loop with the path: own calls, the fallback, a judge that sends it back."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -93,19 +93,23 @@ def test_a_long_recent_trace_is_compressed_before_new_results_come_in(space: gra
     assert "look(at=one) -> one is there" in task.path().summaries[0].text
 
 
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    """Warnings of the loop are expected."""
+    logger = logging.getLogger("graphmem.agent")
+    logger.setLevel(logging.ERROR)
+    yield
+    logger.setLevel(logging.NOTSET)
+
+
+@pytest.mark.usefixtures("quiet")
 def test_a_judge_without_a_verdict_changes_nothing(space: graphmem.Space) -> None:
     def judge(_case: Case) -> Ruling:
         raise RuntimeError("no model today")
 
     task = space.task("t")
-    logger = logging.getLogger("graphmem.agent")
-    logger.setLevel(logging.ERROR)
-    try:
-        assert (
-            run(task, "go", ScriptedModel([LOOK % "one", message("done")]), TOOLS, upkeep=Upkeep(judge=judge)) == "done"
-        )
-    finally:
-        logger.setLevel(logging.NOTSET)
+    model = ScriptedModel([LOOK % "one", message("done")])
+    assert run(task, "go", model, TOOLS, upkeep=Upkeep(judge=judge)) == "done"
     assert [s.verdict for s in task.path().summaries] == ["unchecked"]
 
 
@@ -127,6 +131,25 @@ def test_without_compress_the_whole_trace_is_judged_at_the_boundary(space: graph
             upkeep=Upkeep(judge=judge),
         )
     assert seen == [1, 2]
+
+
+def test_without_compress_an_answer_with_nothing_behind_it_is_not_judged(space: graphmem.Space) -> None:
+    rulings = iter([Ruling(passed=False, feedback="no")])
+    outputs = [message("at once"), LOOK % "one", message("no"), message("at once again")]
+    model, upkeep = ScriptedModel(outputs), Upkeep(judge=lambda _case: next(rulings))
+    task = space.task("t", compress=False)
+    assert run(task, "go", model, TOOLS, upkeep=upkeep) == "at once"
+    assert run(task, "go on", model, TOOLS, upkeep=upkeep) == "at once again", "the judge sent it back to the beginning"
+
+
+@pytest.mark.usefixtures("quiet")
+def test_an_answer_that_fails_is_returned_where_all_behind_it_came_with_a_fork(space: graphmem.Space) -> None:
+    origin = space.task("t", compress=False)
+    run(origin, "go", ScriptedModel([LOOK % "one", message("done")]), TOOLS)
+    fork = origin.fork("f")
+    upkeep = Upkeep(judge=lambda _case: Ruling(passed=False, feedback="no"))
+    assert run(fork, "go on", ScriptedModel([message("done too")]), TOOLS, upkeep=upkeep) == "done too"
+    assert [node.number for node in fork.path().recent] == [1]
 
 
 @pytest.mark.parametrize(
