@@ -180,8 +180,8 @@ def _run(request: str | None, reach: Reach, space: str, wanted: _Wanted, as_json
             error.command = error.command or _helps(error, telling, resume, space, wanted.task)
             raise
         except KeyboardInterrupt:
-            if telling.request is not None:
-                say(f"\nrequest {telling.request} stays open. To go on: {typed(resume)}")
+            which = "the request, if it was opened," if telling.request is None else f"request {telling.request}"
+            say(f"\n{which} stays open. To go on: {typed(resume)}")
             raise
     _print(answer, telling, model, space, wanted.task, as_json)
 

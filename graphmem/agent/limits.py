@@ -20,8 +20,9 @@ class RunLimits:
     """What one run may take before a final response; None for no limit.
 
     `steps`: model invocations. `tokens`: read and written by them, as the endpoint counts, else as graphmem does; those
-    of judges and summarizers are not among them. `seconds`: while a tool runs nothing is interrupted. `unreadable`: how
-    many outputs in a row of which nothing could be taken are shown back to the model with the reason.
+    of judges and summarizers are not among them. `seconds`: neither a tool nor a model that does not stream is
+    interrupted. `unreadable`: how many outputs in a row of which nothing could be taken are shown back to the model,
+    with the reason.
     """
 
     steps: int | None = 50

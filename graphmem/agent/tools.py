@@ -31,7 +31,13 @@ class Tool:
 
     @classmethod
     def of(cls, function: Callable[..., object], *, name: str | None = None, irreversible: bool = False) -> "Tool":
-        """A tool made of a function: its name, the first line of its docstring, a schema from its type hints."""
+        """A tool made of a function: its name, the first line of its docstring, a schema from its type hints.
+
+        It is called with the arguments as they stand in JSON, whatever its hints say.
+
+        Raises:
+            InvalidValueError: its parameters cannot be told.
+        """
         line = (inspect.getdoc(function) or "").partition("\n")[0]
         return cls(
             name=name or function.__name__,
@@ -107,15 +113,32 @@ def tools_of(given: object) -> tuple[Tool, ...]:
 
 
 def _schema(function: Callable[..., object]) -> dict[str, Json]:
-    hints = get_type_hints(function)
-    given = {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
-    properties: dict[str, Json] = {name: {"type": _json_type(hints.get(name, str))} for name in given}
-    required = [name for name, default in given.items() if default is inspect.Parameter.empty]
-    return {"type": "object", "properties": properties, "required": required}
+    try:
+        hints = get_type_hints(function)
+        given = inspect.signature(function).parameters.values()
+    except (NameError, TypeError, ValueError) as error:
+        raise InvalidValueError(
+            f"the parameters of {function!r} cannot be told ({error}); make a Tool of it"
+        ) from error
+    named = [
+        parameter for parameter in given if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    properties: dict[str, Any] = {parameter.name: _json_schema(hints.get(parameter.name, str)) for parameter in named}
+    definitions = {name: one for schema in properties.values() for name, one in schema.pop("$defs", {}).items()}
+    required = [parameter.name for parameter in named if parameter.default is inspect.Parameter.empty]
+    schema: dict[str, Json] = {"type": "object", "properties": properties, "required": required}
+    return {**schema, "$defs": definitions} if definitions else schema
 
 
-def _json_type(hint: Any) -> str:
-    return _TYPES.get(getattr(hint, "__origin__", hint), "string")
+def _json_schema(hint: Any) -> dict[str, Any]:
+    if isinstance(hint, type) and hint in _TYPES:
+        return {"type": _TYPES[hint]}
+    from pydantic import PydanticUserError, TypeAdapter  # takes a while to load, and most hints are plain types
+
+    try:
+        return TypeAdapter(hint).json_schema()
+    except PydanticUserError:  # a type that no JSON stands for
+        return {"type": _TYPES.get(getattr(hint, "__origin__", hint), "string")}
 
 
 def call(tools: Mapping[str, Tool], wanted: ToolCall) -> str:

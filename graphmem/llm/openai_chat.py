@@ -14,7 +14,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from graphmem.errors import InvalidValueError, ModelError, ModelLoginError
+from graphmem.errors import AnswerCutError, InvalidValueError, ModelError, ModelLoginError
 from graphmem.llm.answers import BrokenOffError, streamed, whole
 from graphmem.llm.chat import Completion, Message, OnText
 from graphmem.llm.failures import Failure
@@ -232,6 +232,8 @@ class OpenAIChatModel:
 
     def _safe(self, error: ModelError) -> ModelError:
         error.args = (self.hidden(str(error)),)
+        if isinstance(error, AnswerCutError):
+            error.text = self.hidden(error.text)
         return error
 
 

@@ -48,9 +48,10 @@ def without(body: Body, complaint: str, param: str | None) -> tuple[Body, str] |
     None when it names none.
     """
     named = (param or "").partition(".")[0].partition("[")[0]
-    for name in body:
-        if name not in _NEEDED and (name == named or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", complaint)):
-            return _stepped_down(body, name), name
+    optional = [name for name in body if name not in _NEEDED]
+    in_words = [name for name in optional if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", complaint)]
+    for name in [name for name in optional if name == named] + in_words:
+        return _stepped_down(body, name), name
     return None
 
 
