@@ -23,7 +23,9 @@ from graphmem.llm.tokens import o200k
 _ERASE = "MATCH (n {space: $p.space}) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 1000 ROWS"
 
 
-def measured(graph: graphmem.Graph, name: str, data: Path, *, limit: int, budgets: tuple[int, ...]) -> Measured:
+def measured(
+    graph: graphmem.Graph, name: str, data: Path, *, limit: int, budgets: tuple[int, ...], workers: int
+) -> Measured:
     """The figures of one set, in a space that is erased afterwards."""
     space = graph.space(f"recall-{uuid4().hex[:12]}")
     found = runs(name, data, limit=limit)
@@ -32,7 +34,8 @@ def measured(graph: graphmem.Graph, name: str, data: Path, *, limit: int, budget
         print(f"\r{name}: {number} of {len(found)} runs", end="", file=sys.stderr, flush=True)
 
     try:
-        return measure(space, found, tokenizer=o200k(), ways=(*WAYS, *at_budgets(budgets)), told=told)
+        ways = (*WAYS, *at_budgets(budgets))
+        return measure(space, found, tokenizer=o200k(), ways=ways, workers=workers, told=told)
     finally:
         print(file=sys.stderr)
         graph.connection.run("experiment/erase", _ERASE, {"space": space.name})
@@ -45,13 +48,14 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(SETS), help="sets of runs, by commas")
     parser.add_argument("--runs", type=int, default=0, help="runs of each set, evenly spread; 0: all")
     parser.add_argument("--budgets", default="300,600,1000", help="tokens of the index, by commas")
+    parser.add_argument("--workers", type=int, default=1, help="runs that are played at once")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     budgets = tuple(int(budget) for budget in options.budgets.split(",") if budget)
     figures: dict[str, Any] = {}
     with open_graph() as graph:
         for name in options.sets.split(","):
-            found = measured(graph, name, options.data, limit=options.runs, budgets=budgets)
+            found = measured(graph, name, options.data, limit=options.runs, budgets=budgets, workers=options.workers)
             print(f"{name}\n{table(found)}\n", flush=True)
             figures[name] = found.to_dict()
             if options.json is not None:

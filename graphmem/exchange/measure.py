@@ -7,7 +7,8 @@ finds. Invariant: every way is asked about the same moments, and about the same 
 
 import os.path
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ from graphmem.exchange.script import Message, Moment, Script
 from graphmem.exchange.values import Run
 from graphmem.llm.tokens import Tokenizer
 from graphmem.task import Task
+from graphmem.vocabulary import whole_number
 
 FULL = "full history"
 INDEX_TOKENS = 8_000
@@ -84,6 +86,20 @@ class Figure:
     misses: Counter[str] = field(default_factory=Counter)
     missed_parameters: Counter[str] = field(default_factory=Counter)
 
+    def __add__(self, other: "Figure") -> "Figure":
+        names = (
+            "moments",
+            "literals",
+            "found",
+            "tokens",
+            "stable",
+            "asked",
+            "asked_tokens",
+            "misses",
+            "missed_parameters",
+        )
+        return Figure(way=self.way, **{name: getattr(self, name) + getattr(other, name) for name in names})
+
     @property
     def recall(self) -> float:
         """Of the literals, the part that was shown; 1 where there were none."""
@@ -138,34 +154,42 @@ class Measured:
 
 def measure(
     tasks: Tasks,
-    runs: Iterable[Run],
+    runs: Sequence[Run],
     *,
     tokenizer: Tokenizer,
     ways: Sequence[Way] = WAYS,
     name: str = "measured",
+    workers: int = 1,
     told: Callable[[int], None] = lambda _: None,
 ) -> Measured:
     """Play every run in every way; each play is a new task called `{name}-{run}-{way}`, by their numbers.
 
-    `told` hears how many runs are done.
+    `workers`: so many runs at once; `told` hears how many runs are done.
     """
-    meter = _Meter(tokenizer)
-    number = calls = 0
-    for number, run in enumerate(runs, 1):
-        script = Script(run)
-        calls += len(run.calls)
+    whole_number("workers", workers, least=1, most=64)
+
+    def figures(numbered: tuple[int, Run]) -> dict[str, Figure]:
+        number, run = numbered
+        script, meter = Script(run), _Meter(tokenizer)
         meter.full(script)
         for i, way in enumerate(ways, 1):
             task = tasks.task(f"{name}-{number}-{i}", psa=way.psa, isu=way.isu)
             player = Player(task, script, way.asking, index_tokens=way.index_tokens, with_path=way.with_path)
             meter.play(script, way, player.play())
-        told(number)
+        return meter.figures
+
+    found: dict[str, Figure] = {}
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        for done, one in enumerate(pool.map(figures, enumerate(runs, 1)), 1):
+            for way_name, figure in one.items():
+                found[way_name] = found[way_name] + figure if way_name in found else figure
+            told(done)
     return Measured(
-        runs=number,
-        calls=calls,
+        runs=len(runs),
+        calls=sum(len(run.calls) for run in runs),
         tokenizer=tokenizer.name,
         exact=tokenizer.exact,
-        figures=tuple(meter.figures.values()),
+        figures=tuple(found.values()),
     )
 
 

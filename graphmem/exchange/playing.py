@@ -120,17 +120,18 @@ class Player:
         for number, round_ in enumerate(rounds):
             request = self._task.request(round_.text)
             for i, turn in enumerate(round_.turns):
+                status = request.status(index_tokens=self._index_tokens)
                 if turn.calls:
-                    yield self._seen(request, next(moments))
-                self._turn(request, turn, is_answer=_answers(round_, i))
+                    seen, status = self._seen(request, status, next(moments))
+                    yield seen
+                self._turn(request, status, turn, is_answer=_answers(round_, i))
             if not _is_answered(round_) and number < len(rounds) - 1:
                 status = request.status(index_tokens=self._index_tokens)
                 self._step(request, status, StepOutput(delta=writer.notes(status), message=NO_ANSWER))
 
-    def _seen(self, request: Request, moment: Moment) -> Seen:
-        """The status once what was wanted had been asked for."""
+    def _seen(self, request: Request, status: Status, moment: Moment) -> tuple[Seen, Status]:
+        """What is shown once what was wanted had been asked for, and the status that it is."""
         asked: list[str] = []
-        status = request.status(index_tokens=self._index_tokens)
         for _ in range(_ASKS):
             wanted = self._asking(status, moment, self._known)
             if not wanted:
@@ -140,21 +141,15 @@ class Player:
             status = request.status(index_tokens=self._index_tokens)
         shown = Shown(text=status.text(), content=content_of_status(status))
         if not self._with_path:
-            return Seen(moment=moment, status=shown, asked=tuple(asked))
+            return Seen(moment=moment, status=shown, asked=tuple(asked)), status
         path = self._task.path()
         both = Prompt(status=status, path=path)
         content = content_of_path(path)
         alone = Shown(text=f"{path.text()}\n\n{status.query}", content=f"{content}\n{status.query}")
-        return Seen(
-            moment=moment,
-            status=shown,
-            asked=tuple(asked),
-            path=alone,
-            both=Shown(text=both.text(), content=f"{content}\n{shown.content}"),
-        )
+        together = Shown(text=both.text(), content=f"{content}\n{shown.content}")
+        return Seen(moment=moment, status=shown, asked=tuple(asked), path=alone, both=together), status
 
-    def _turn(self, request: Request, turn: Turn, *, is_answer: bool) -> None:
-        status = request.status(index_tokens=self._index_tokens)
+    def _turn(self, request: Request, status: Status, turn: Turn, *, is_answer: bool) -> None:
         output = writer.output(status, turn, is_answer=is_answer)
         if not (output.delta or output.tool_calls or output.message is not None):
             return

@@ -150,7 +150,8 @@ def _of_result(status: Status, observation: Observation, own: frozenset[str], to
     before = _states_of(entity, status)
     if entity is not None and not is_made:
         id_ = f"{entity}@{status.request}"
-    refs = [Ref(relation=Relation.DERIVES, target=observation.id)]
+    refs = _refs_so_far(id_, status)
+    refs.append(Ref(relation=Relation.DERIVES, target=observation.id))
     refs += [Ref(relation=Relation.SUPERSEDES, target=target) for target in before[-1:] if target != id_]
     summary = _summary(status, observation, result, told)
     return Operation(
@@ -160,7 +161,7 @@ def _of_result(status: Status, observation: Observation, own: frozenset[str], to
         summary=summary,
         value=_value(result, f"{told}\n{summary}") if entity is not None else None,
         has_value=True,
-        refs=tuple(refs),
+        refs=tuple(dict.fromkeys(refs)),
     )
 
 
@@ -178,6 +179,17 @@ def _states_of(entity: str | None, status: Status) -> list[str]:
     ids = [line.id for entry in status.index for line in entry.states]
     ids += [state.id for state in status.active if state.own]
     return [id_ for id_ in ids if entity is not None and id_.rpartition("@")[0] == entity]
+
+
+def _refs_so_far(id_: str, status: Status) -> list[Ref]:
+    """What an attribute of this request that is seen again rests on already."""
+    return [
+        Ref(relation=related.relation, target=related.id)
+        for state in status.active
+        if state.own and state.id == id_
+        for related in state.related[-_REFS:]
+        if not related.incoming
+    ]
 
 
 def _value(result: Result, told: str) -> Json:

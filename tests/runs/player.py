@@ -1,6 +1,6 @@
 """Drives one recorded conversation through the whole loop of a task, and compares every answer with the recording.
 
-The rule stands in for the model; its outputs go through the text of the protocol. At one point of each conversation,
+The rule-based writer and access stand in for the model; their outputs go through the text of the protocol. At one point of each conversation,
 drawn from a seed, all handles are dropped and the run goes on from `task.open_request()`. Whatever a status shows is
 checked against the paper's sets.
 """
@@ -9,12 +9,15 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any, Final
 
-from graphmem import Access, Request, Space, Status, StepOutput, StepResult, ToolResult
+from graphmem import Access, Request, Space, Status, StepOutput, StepResult, ToolCall, ToolResult
+from graphmem.exchange import Turn as WrittenTurn
+from graphmem.exchange import access, results, writer
+from graphmem.exchange.playing import content_of_status
+from graphmem.exchange.script import Literal, literals
 from graphmem.llm.tokens import Tokenizer
 from graphmem.state.protocol import render_output
 from graphmem.vocabulary import Json
 
-from . import rule
 from .recording import Call, Conversation, Turn
 from .sets import Sets
 
@@ -108,7 +111,7 @@ class Player:
             Access(target="obs:999999.1"),
             *(Access(target=t) for t in (*history, *raw, *own, f"request:{status.request}")),
         )
-        self._commit(status, StepOutput(delta=rule.notes(status), access=early))
+        self._commit(status, StepOutput(delta=writer.notes(status), access=early))
         if raw:
             self._commit(self._status(), StepOutput(access=tuple(Access(target=target) for target in raw)))
         return {state.id: state.value for state in self._status().active if state.kind is None}
@@ -145,7 +148,9 @@ class Player:
         self._count(status, turn)
         self.figures.outputs += 1
         self.figures.recorded += sum(self._tokens[: turn.seen])
-        result = self._commit(status, rule.output(status, turn))
+        calls = tuple(ToolCall(name=call.name, arguments=call.arguments) for call in turn.calls)
+        written = WrittenTurn(text=turn.text, calls=calls)
+        result = self._commit(status, writer.output(status, written, is_answer=turn.is_answer))
         if turn.calls:
             self._observe(result, turn.calls)
         if turn.is_answer:
@@ -153,24 +158,20 @@ class Player:
             self._request = None
 
     def _recalled(self, turn: Turn) -> Status:
-        """The status before the calls of a turn, once what history holds of their literals was asked for."""
-        said = "".join(self._conversation.history[: turn.seen])
-        wanted = [literal for call in turn.calls for literal in rule.literals(call) if rule.occurs(literal.text, said)]
-        asked: set[str] = set()
+        """The status before the calls of a turn, once what the rule wants was asked for."""
+        names = tuple(dict.fromkeys(name for call in turn.calls for name in results.parameters(call.arguments)))
         status = self._status()
         for _ in range(_RECALLS):
-            shown = rule.contents(status)
-            missing = tuple(literal for literal in wanted if not rule.occurs(literal.text, shown))
-            access = rule.recall(status, turn.calls, missing, asked) if missing else ()
-            if not access:
+            wanted = access.wanted(status, tool=turn.calls[0].name, parameters=names)
+            if not wanted:
                 break
             self._count(status, turn)
             self.figures.recalls += 1
-            asked |= {item.target for item in access}
-            result = self._commit(status, StepOutput(delta=rule.notes(status), access=access))
+            result = self._commit(status, StepOutput(delta=writer.notes(status), access=wanted))
+            assert result.disclosed == tuple(item.target for item in wanted), "a rule asks for nothing in vain"
             self.figures.disclosed += len(result.disclosed)
             status = self._status()
-        self._count_literals(status, turn, said)
+        self._count_literals(status, turn)
         return status
 
     def _observe(self, result: StepResult, calls: tuple[Call, ...]) -> None:
@@ -191,12 +192,16 @@ class Player:
         self.figures.shown += status.tokens
         self.figures.history += sum(self._tokens[: turn.seen])
 
-    def _count_literals(self, status: Status, turn: Turn, said: str) -> None:
-        shown = rule.contents(status)
-        texts = [literal.text for call in turn.calls for literal in rule.literals(call)]
-        self.figures.literals += len(texts)
-        self.figures.said += sum(rule.occurs(text, said) for text in texts)
-        self.figures.visible += sum(rule.occurs(text, shown) for text in texts)
+    def _count_literals(self, status: Status, turn: Turn) -> None:
+        said, shown = "".join(self._conversation.history[: turn.seen]), content_of_status(status)
+        found = [literal for call in turn.calls for literal in _literals(call)]
+        self.figures.literals += len(found)
+        self.figures.said += sum(literal.said_in(said) for literal in found)
+        self.figures.visible += sum(literal.said_in(shown) for literal in found)
+
+
+def _literals(call: Call) -> tuple[Literal, ...]:
+    return literals(ToolCall(name=call.name, arguments=call.arguments))
 
 
 def _restart(conversation: Conversation, seed: int) -> _Restart | None:

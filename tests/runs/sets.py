@@ -80,6 +80,11 @@ class Sets:
         unique = list(dict.fromkeys(targets))
         return [t for t in unique if t in allowed and t not in shown], [t for t in targets if t not in allowed]
 
+    @property
+    def cited(self) -> set[str]:
+        """The raw results that a state in view refers to: those that can be asked for."""
+        return {target for refs in self.refs.values() for _, target in refs if target in self.results}
+
     def neighbours(self, id_: str) -> Neighbours:
         """(id, relation, incoming) of all that is in view and related to a state or raw result."""
         outgoing = {(target, relation, False) for relation, target in self.refs.get(id_, ()) if self._in_view(target)}

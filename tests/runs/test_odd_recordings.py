@@ -79,7 +79,9 @@ def test_an_odd_recording_runs_through_the_whole_loop(
     player = Player(space, conversation, o200k(), seed=seed, index_tokens=index_tokens)
     found = player.play()
     assert (found.requests, found.results) == (4, len(conversation.calls))
-    assert player.read_back() == player.sets.results
+    results = player.sets.results
+    assert player.read_back() == {id_: results[id_] for id_ in player.sets.cited}
+    assert not any(text for id_, text in results.items() if id_ not in player.sets.cited)
     assert not audit(graph.connection, space.name)
 
 

@@ -52,7 +52,9 @@ def test_a_recorded_conversation_runs_through_the_whole_loop(
     assert {row["id"]: row["request"] for row in rows("live", _LIVE)} == player.sets.states
 
     raw = {row["id"]: row["content"] for row in rows("raw", _RAW)}
-    assert player.read_back() == raw
+    assert player.read_back() == {id_: raw[id_] for id_ in player.sets.cited}
+    told = [text for id_, text in raw.items() if id_ not in player.sets.cited]
+    assert not any(told), "only a result that says nothing may go without a state"
     assert not audit(graph.connection, space.name)
 
 
