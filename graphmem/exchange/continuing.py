@@ -29,7 +29,8 @@ def continued(known: Messages, given: Messages) -> Messages | None:
     if joint is not None:
         return (*known, *given[joint:])
     if any(message.get("role") == "user" for message in given[:same]):
-        return (*known, *_without_results(given[same:]))
+        rest = same + _overlap(old[same:], new[same:])
+        return (*known, *_without_results(given[rest:]))
     return None
 
 
@@ -41,6 +42,11 @@ def _joint(old: Sequence[Hashable], new: Sequence[Hashable]) -> int | None:
         if length > best and length >= min(_JOINT, end):
             best, at = length, end
     return at
+
+
+def _overlap(old: Sequence[Hashable], new: Sequence[Hashable]) -> int:
+    """How many words at the beginning of `new` are the last ones of `old`."""
+    return next((n for n in range(min(len(old), len(new)), 0, -1) if old[-n:] == new[:n]), 0)
 
 
 def _without_results(messages: Messages) -> Messages:

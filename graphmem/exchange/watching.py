@@ -10,7 +10,7 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from graphmem.errors import GraphmemError, InvalidValueError, RunDiffersError
 from graphmem.exchange.buffer import Messages
@@ -43,8 +43,7 @@ def watch(client: Client, task: Task, *, run: str = "", folder: Path | None = No
         )
     watcher = Watcher(task, run=run, folder=folder)
     tapped = AsyncTapped(http, watcher) if hasattr(http, "aclose") else Tapped(http, watcher)
-    watched: Client = with_options(http_client=tapped)
-    return watched
+    return cast(Client, with_options(http_client=tapped))
 
 
 class Watcher:

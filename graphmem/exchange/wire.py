@@ -47,11 +47,8 @@ def answered(body: bytes, *, content_type: str) -> Answer | None:
     if content_type.partition(";")[0].strip() == "text/event-stream":
         return _joined(_events(body))
     found = _json(body)
-    choices = found.get("choices") if isinstance(found, dict) else None
-    if not isinstance(choices, list):
-        return None
-    first = _first(choices)
-    message = first.get("message")
+    choices = _dicts(found.get("choices")) if isinstance(found, dict) else ()
+    message = _first(choices).get("message")
     return (
         Answer(message=_kept({"role": "assistant", **message}), choices=len(choices))
         if isinstance(message, dict)
@@ -80,16 +77,16 @@ def _events(body: bytes) -> Iterator[str]:
 def _joined(events: Iterable[str]) -> Answer | None:
     """The chunks of a stream as one answer; None unless the first choice came to its end."""
     message = _Growing()
-    seen, is_whole = {0}, False
+    seen, is_whole = {"0"}, False
     for event in events:
         if event.startswith(_DONE):
             is_whole = True
             break
         chunk = _json(event)
-        for choice in (chunk.get("choices") or ()) if isinstance(chunk, dict) else ():
-            seen.add(index := choice.get("index") or 0)
-            if index == 0:
-                message.add(choice.get("delta") or {})
+        for choice in _dicts(chunk.get("choices")) if isinstance(chunk, dict) else ():
+            seen.add(index := str(choice.get("index") or 0))
+            if index == "0":
+                message.add(_dict(choice.get("delta")))
                 is_whole |= choice.get("finish_reason") is not None
     return Answer(message=_kept(message.whole()), choices=len(seen)) if is_whole and message.is_begun else None
 
@@ -100,23 +97,23 @@ class _Growing:
     def __init__(self) -> None:
         self.is_begun = False
         self._texts: dict[str, str] = {}
-        self._calls: dict[Any, dict[str, Any]] = {}
+        self._calls: dict[str, dict[str, Any]] = {}
 
     def add(self, delta: Message) -> None:
         self.is_begun |= bool(delta)
         for key in ("content", "refusal"):
             if isinstance(piece := delta.get(key), str):
                 self._texts[key] = self._texts.get(key, "") + piece
-        for call in delta.get("tool_calls") or ():
+        for call in _dicts(delta.get("tool_calls")):
             _extend(self._call(call), call)
-        if legacy := delta.get("function_call"):
+        if legacy := _dict(delta.get("function_call")):
             _extend(self._calls.setdefault("function_call", {}), {"function": legacy})
 
     def _call(self, call: Message) -> dict[str, Any]:
         index = call.get("index")
         if index is None:  # some servers number nothing: an id begins a call, what has none goes on with the last
             index = call.get("id") or next(reversed(self._calls), 0)
-        return self._calls.setdefault(index, {"id": "", "type": "function"})
+        return self._calls.setdefault(str(index), {"id": "", "type": "function"})
 
     def whole(self) -> Message:
         legacy = self._calls.pop("function_call", None)
@@ -130,10 +127,18 @@ def _extend(call: dict[str, Any], delta: Message) -> None:
     for key in ("id", "type"):
         call[key] = call.get(key) if not delta.get(key) else delta[key]
     for kind, text in (("function", "arguments"), ("custom", "input")):
-        if isinstance(piece := delta.get(kind), dict):
+        if piece := _dict(delta.get(kind)):
             part = call.setdefault(kind, {"name": "", text: ""})
             part["name"] = part["name"] or piece.get("name") or ""
-            part[text] += piece.get(text) or ""
+            part[text] += piece[text] if isinstance(piece.get(text), str) else ""
+
+
+def _dict(value: Any) -> Message:
+    return value if isinstance(value, dict) else {}
+
+
+def _dicts(value: Any) -> Sequence[Message]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else ()
 
 
 def _first(choices: Sequence[Message]) -> Message:
