@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 
-.PHONY: demo test lint runs cost growth exactness failures clean
+.PHONY: demo test older lint runs cost growth exactness failures clean
 
 demo: .venv/demo
 	$(BIN)/graphmem demo
@@ -17,6 +17,10 @@ lint: .venv/test
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/cog --check README.md
+
+# Every statement and the contract of the store on the older line of Neo4j; needs Java 17 or 21
+older: .venv/test
+	$(BIN)/python -m pytest --neo4j=5.26 tests/lines tests/store/test_connection.py tests/store/test_queries.py tests/store/test_schema.py
 
 # Checks on recorded runs of real agents: make runs RUNS=DIR
 runs: .venv/test

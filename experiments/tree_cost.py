@@ -1,8 +1,9 @@
 """What the operations on the tree cost as it grows: database hits, with the same answer and the same local degree.
 
 `python -m experiments.tree_cost --sizes 100 1000 10000 100000 --nodes 1000000` starts a server of its own and plans
-every statement on the empty database. A size is the depth of the chain; `--nodes` adds a tree of the last depth with
-failed branches beside it. Trees are loaded in batches. At every size: 7 summaries, 3 recent nodes, two failed branches
+every statement on the empty database. A size is the depth of the chain; `--nodes` adds a tree with failed branches of
+10,000 nodes beside it (one revise is one transaction: leaving 50,000 nodes asks for more memory than a small server
+gives). Trees are loaded in batches. At every size: 7 summaries, 3 recent nodes, two failed branches
 at hand, 8 states in view, of which one leaves and one returns with the revise. `--json FILE` keeps the figures.
 """
 
@@ -33,6 +34,7 @@ OPERATIONS = (
     "revise",
 )
 _SUBGOALS = 5
+_BRANCH = 10_000
 
 
 def chain(count: int, name: str) -> Iterator[Pair]:
@@ -135,7 +137,8 @@ def run(sizes: Sequence[int], *, nodes: int = 0, say: Callable[[str], None] = pr
                 _measured(space, profiler, name, 20)
             cases = [(f"depth-{size}", size, 1) for size in sizes]
             if nodes > sizes[-1]:
-                cases.append((f"nodes-{nodes}", sizes[-1], 2 * nodes // sizes[-1] - 1))
+                depth = min(sizes[-1], 2 * _BRANCH)
+                cases.append((f"nodes-{nodes}", depth, 2 * nodes // depth - 1))
             tasks: dict[str, graphmem.Task] = {}
             for name, depth, branches in cases:
                 tasks[name], seconds = build(space, name, depth, branches=branches)

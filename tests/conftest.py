@@ -1,7 +1,7 @@
 """A real server for every test that touches the graph, and a space of its own for each.
 
-`--neo4j=embedded` (the default) starts one in a folder of this run and ends it; `--neo4j=URI` uses a server that is up,
-with GRAPHMEM_PASSWORD. A server that cannot be had is an error, never a skip.
+`--neo4j=embedded` (the default) starts one in a folder of this run and ends it, `--neo4j=5.26` the one of that line;
+`--neo4j=URI` uses a server that is up, with GRAPHMEM_PASSWORD. A server that cannot be had is an error, never a skip.
 """
 
 import logging
@@ -13,23 +13,27 @@ import pytest
 
 import graphmem
 from graphmem import server
+from graphmem.server.lock import LINES
 from graphmem.store import Connection, init
 
 _ERASE = "MATCH (n {space: $p.space}) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 1000 ROWS"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--neo4j", default="embedded", help="embedded, or the URI of a server (GRAPHMEM_PASSWORD)")
+    parser.addoption(
+        "--neo4j", default="embedded", help=f"embedded, {', '.join(LINES)}, or the URI of a server (GRAPHMEM_PASSWORD)"
+    )
 
 
 @pytest.fixture(scope="session")
 def server_env(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
     """The GRAPHMEM_* variables of the server under test, for this process and others."""
     where = str(request.config.getoption("--neo4j"))
-    if where != "embedded":
+    line = where if where in LINES else None
+    if where != "embedded" and line is None:
         yield {"GRAPHMEM_URI": where, "GRAPHMEM_USER": "neo4j", "GRAPHMEM_PASSWORD": os.environ["GRAPHMEM_PASSWORD"]}
         return
-    with server.running(home=tmp_path_factory.mktemp("server"), durable=False) as up:
+    with server.running(home=tmp_path_factory.mktemp("server"), neo4j=line, durable=False) as up:
         yield {"GRAPHMEM_URI": up.uri, "GRAPHMEM_USER": up.user, "GRAPHMEM_PASSWORD": up.password}
 
 

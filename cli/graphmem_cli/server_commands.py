@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from graphmem.graph import Graph, initialize
+from graphmem.server.lock import LINES
 from graphmem.store import init as apply_schema
 from graphmem_cli.browser_command import browser
 from graphmem_cli.options import (
@@ -29,16 +30,22 @@ _DEMO_SPACE: Final = "demo"
 
 
 @click.command()
+@click.option(
+    "--neo4j",
+    type=click.Choice(LINES),
+    help="Version of the server; by default the one that served the home last, else the first. 5.26 needs Java 17 "
+    "or 21 on this machine.",
+)
 @home_option
 @json_option
-def up(home: Path | None, as_json: bool) -> None:
+def up(neo4j: str | None, home: Path | None, as_json: bool) -> None:
     """Start the embedded Neo4j server, and prepare its database.
 
     Harmless when it is up already. The first start resolves the server's jars, which takes a minute or two.
     """
     from graphmem import server
 
-    found = server.up(home, progress=say)
+    found = server.up(home, neo4j=neo4j, progress=say)
     say("preparing the database")
     version = initialize(found.uri, found.user, found.password)
     if as_json:

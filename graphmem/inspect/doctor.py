@@ -86,9 +86,10 @@ def _database(connection: Connection, space: str | None, progress: Callable[[str
 
 def _java() -> Check:
     from graphmem.server.java import find_java
+    from graphmem.server.lock import read_lock
 
     try:
-        return Check(name="java", verdict="ok", what=str(find_java()))
+        return Check(name="java", verdict="ok", what=str(find_java(read_lock().java)))
     except GraphmemError as error:
         return _wrong("java", error)
 

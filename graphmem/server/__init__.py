@@ -1,7 +1,7 @@
 """A real Neo4j Community server without Docker: resolve, configure, start, stop.
 
 The server is GPL and no part of this package: its jars are resolved from the registry when it is first started,
-checked against `neo4j.lock.json`, and never redistributed. It listens on the loopback interface only, with
+checked against `neo4j-*.lock.json`, and never redistributed. It listens on the loopback interface only, with
 authentication on.
 """
 

