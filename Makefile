@@ -22,9 +22,9 @@ lint: .venv/test
 older: .venv/test
 	$(BIN)/python -m pytest --neo4j=5.26 tests/lines tests/store/test_connection.py tests/store/test_queries.py tests/store/test_schema.py
 
-# Checks on recorded runs of real agents: make runs RUNS=DIR
+# Checks on recorded runs of real agents: make runs RUNS=DIR; with ALL=--runs-all every run is imported, not some of each file
 runs: .venv/test
-	$(BIN)/python -m pytest tests/runs --runs=$(RUNS) -s
+	$(BIN)/python -m pytest tests/runs --runs=$(RUNS) $(ALL) -s
 
 # Figures: make cost SIZES="100 1000 10000 100000"
 cost: .venv/test
