@@ -165,7 +165,7 @@ def _run(request: str | None, reach: Reach, space: str, wanted: _Wanted, as_json
     with reach.graph(redact=model.hidden) as graph:
         task = graph.space(space).task(wanted.task)
         try:
-            with redirect_stdout(sys.stderr):
+            with redirect_stdout(sys.stderr), telling.waits():
                 answer = run(
                     task,
                     request,

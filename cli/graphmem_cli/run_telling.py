@@ -4,8 +4,10 @@ Owns the words. Invariants: everything goes to stderr, so that stdout has the an
 and users goes through `visible`.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import click
@@ -58,9 +60,27 @@ class Telling:
         for line in self._lines(event):
             say(self._hide(line))
 
+    @contextmanager
+    def waits(self) -> Iterator[None]:
+        """Inside, it is said when the endpoint is waited for, and what it does not take."""
+        logger, handler = logging.getLogger("graphmem.llm"), logging.Handler(logging.INFO)
+        handler.emit = lambda record: self._note(record.getMessage())  # type: ignore[method-assign]  # all it does
+        before = logger.level
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            logger.setLevel(before)
+            logger.removeHandler(handler)
+
     def counted(self) -> dict[str, int]:
         """The tokens of the run, as far as the endpoint counted them."""
         return {name: self.usage[name] for name in _COUNTS if self.usage[name]}
+
+    def _note(self, text: str) -> None:
+        self._end_line()
+        say(self._hide(f"[{self.steps}]   {text}"))
 
     def _piece(self, text: str) -> None:
         if not self._shows_output:

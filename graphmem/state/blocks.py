@@ -40,7 +40,9 @@ _CONTENT_BEGUN = re.compile(r'\s*\{\s*"content"\s*:\s*("[^"\\]*(?:\\.[^"\\]*)*)'
 _HALF_ESCAPE = re.compile(r"\\u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2})\Z")
 _MOST_TAGS: Final = 1_000  # what repeats them is a model that got stuck
 _NOTHING: Final = ("", "null", "none", "n/a", "{}")
-_EXPECTED: Final = f"write the four blocks <{'>, <'.join(BLOCKS)}>"
+_EXPECTED: Final = (
+    f"write the four blocks <{'>, <'.join(BLOCKS)}>, or one JSON object with these keys, as you were asked"
+)
 
 
 @dataclass(frozen=True, slots=True)

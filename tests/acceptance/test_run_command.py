@@ -1,6 +1,7 @@
 """`graphmem run` and `resume` on a real graph and a scripted endpoint over HTTP: answers, limits, interrupts, kills."""
 
 import json
+import logging
 import os
 import re
 import shlex
@@ -194,6 +195,17 @@ def test_the_full_context_shows_the_whole_history_and_keeps_the_run_all_the_same
     assert "repaired" not in last.stderr
     assert two_blocks.splitlines()[1] in last.stderr
     assert space.task("t").path().summaries[-1].text == "18"
+
+
+def test_it_is_said_when_the_endpoint_is_waited_for_and_what_it_does_not_take(invoke: Invoke) -> None:
+    slow = fails(429, "slow down", headers={"Retry-After": "0.1"})
+    script = [slow, fails(400, "Unsupported parameter: 'temperature'"), acts(message="ok")]
+    with openai_server(script) as server:
+        done = invoke(server, "run", "go")
+    assert done.stdout == "ok\n"
+    assert "asking tiny again in 0.1 s: RateLimitError 429" in done.stderr
+    assert "does not take temperature" in done.stderr
+    assert logging.getLogger("graphmem.llm").handlers == []
 
 
 def test_a_policy_is_told_to_the_model(invoke: Invoke, folder: Path) -> None:

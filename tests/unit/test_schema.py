@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -153,6 +153,7 @@ def test_an_object_of_another_shape_does_not_follow_the_schema() -> None:
 # --- both ways --------------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(outputs)
 def test_an_output_written_as_an_object_follows_the_schema_and_is_read_back_without_a_repair(
     output: StepOutput,
@@ -164,6 +165,7 @@ def test_an_output_written_as_an_object_follows_the_schema_and_is_read_back_with
     assert taken(read) == taken(output)
 
 
+@settings(deadline=None)
 @given(instances(SCHEMA))
 def test_whatever_follows_the_schema_is_read_and_what_it_says_wrong_is_said_of_its_part_alone(object_: Any) -> None:
     for call in object_["tool_calls"]:  # JSON in a text is beyond a schema; it is tried below
@@ -182,6 +184,7 @@ def test_whatever_follows_the_schema_is_read_and_what_it_says_wrong_is_said_of_i
             assert (operation.refs is None) == (given_["refs"] is None)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_no_text_after_the_opening_of_an_object_raises(text: str) -> None:
     parse('{"state_focus": [], "state_delta": ' + text)
