@@ -13,7 +13,10 @@ from typing import Self
 from graphmem.errors import InvalidValueError, ServerUnreachableError
 from graphmem.exchange import CaughtUp, ImportedRun, ImportedRuns, catching_up, import_runs
 from graphmem.exchange.dumping import Exported, export
+from graphmem.exchange.forgetting import Forgotten, forget
+from graphmem.exchange.pruning import Age, Pruned, prune
 from graphmem.exchange.restoring import Imported, restore
+from graphmem.exchange.sizes import TaskSize, sizes
 from graphmem.llm.tokens import Tokenizer, WhenUsed
 from graphmem.store import Connection, Show, Trace, init, schema_version
 from graphmem.task import Comparison, Context, Past, Task
@@ -165,6 +168,63 @@ class Space:
             InvalidValueError: the file cannot be written.
         """
         return export(self._context.connection, self.name, Path(file), tasks=tuple(tasks), progress=progress)
+
+    def size(self, task: str | None = None) -> tuple[TaskSize, ...]:
+        """How large a task is, or each of the space: nodes, relations, and bytes of text by kind. Reads all of it.
+
+        Raises:
+            NotFoundError: there is no such space or task.
+        """
+        return sizes(self._context.connection, self.name, task)
+
+    def prune(
+        self,
+        task: str,
+        *,
+        raw_older_than: str,
+        author: str = "operator",
+        dry_run: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> Pruned:
+        """Take away the texts of raw results older than `200 steps` or `3 requests`; ids, sizes and hashes stay.
+
+        Whatever shows such a text says `[pruned: …]` from then on, `at(n)` and `prompt(at=n)` of earlier steps as well.
+
+        Raises:
+            InvalidValueError: no such age.
+            NotFoundError: there is no such task.
+            TaskHeldError: an import or a forget of it was interrupted.
+        """
+        age, author = Age.of(raw_older_than), self._context.author(author)
+        return prune(
+            self._context.connection,
+            self.name,
+            check_name("task", task),
+            age,
+            author=author,
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    def forget(
+        self,
+        task: str | None = None,
+        *,
+        with_forks: bool = False,
+        dry_run: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> Forgotten:
+        """Delete a task, or all of the space: afterwards no property in the database holds its text.
+
+        Its writers are refused from the start; an interrupted call is repeated and goes on.
+
+        Raises:
+            NotFoundError: there is no such space or task.
+            HasForksError: forks of the task hold copies of its texts; `with_forks` takes them, too.
+        """
+        return forget(
+            self._context.connection, self.name, task, with_forks=with_forks, dry_run=dry_run, progress=progress
+        )
 
     def load(
         self, file: str | Path, *, as_task: str | None = None, progress: Callable[[str], None] | None = None

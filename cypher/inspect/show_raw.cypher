@@ -1,7 +1,7 @@
 // A raw result verbatim: the call, what came back, the trace node and step it belongs to, and the states in view that cite it.
 // mode: read
 // params: space, task, id
-// returns: id, tool, arguments, content, node, node_name, on_path, from_step, asked_step, request, cited_by
+// returns: id, tool, arguments, content, node, node_name, on_path, from_step, asked_step, request, cited_by, pruned_step
 // why: results of nodes from before a fork belong to an origin; on the fork's path are those of the nodes that it copied and those below its summaries.
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 MATCH (o:RawObservation {key: coalesce([i IN range(0, size(coalesce(t.origins, [])) - 1) WHERE toIntegerOrNull(split(substring($p.id, 4), '.')[0]) < t.origin_nodes[i] | t.origins[i]][0], t.key) + '/' + $p.id})
@@ -30,4 +30,4 @@ CALL (t, givers) {
   RETURN collect(DISTINCT l.id) AS cited_by
 }
 RETURN o.id AS id, o.tool AS tool, o.arguments AS arguments, o.content AS content, n.number AS node, n.name AS node_name,
-  CASE WHEN n.task = t.key THEN n:OnPath ELSE below END AS on_path, o.from_step AS from_step, s.of_step AS asked_step, s.request AS request, cited_by
+  CASE WHEN n.task = t.key THEN n:OnPath ELSE below END AS on_path, o.from_step AS from_step, s.of_step AS asked_step, s.request AS request, cited_by, o.pruned_step AS pruned_step

@@ -3,6 +3,7 @@
 // params: space, task, op, step, calls_hash, p_b, attempt, author, node, hash, name, results, call_ids, irreversible, hints
 // returns: verdict, version, number, hash, merged, stored, notes
 // why: guarded by `pending_step` alone: the tools really ran, whatever moved the version meanwhile.
+// why: a merge brings back the text of a result that was pruned: it has come again, and is the same by the hash of the node.
 // why: the key is the hash of the parent's key and the content, so that an identical child is a plain MERGE (MAGE, Algorithm 1, lines 5-12).
 MATCH (t:Task {key: $p.space + '/' + $p.task}) USING INDEX t:Task(key)
 SET t.lock = $p.op
@@ -32,6 +33,12 @@ CALL (t, verdict, n) {
     CREATE (o:RawObservation {key: t.key + '/' + id, space: t.space, task: t.key, id: id, name: id + ' ' + result.tool, position: i,
       tool: result.tool, arguments: result.arguments, content: result.content, request: t.open, from_step: n})-[:CHILD_OF]->(x)
     RETURN count(o) AS made
+  }
+  CALL (t, x, n, fresh) {
+    UNWIND CASE WHEN fresh THEN [] ELSE range(1, size($p.results)) END AS i
+    MATCH (o:RawObservation {key: t.key + '/obs:' + toString(x.number) + '.' + toString(i)}) USING INDEX o:RawObservation(key)
+    WITH o, i, n WHERE o.pruned_step IS NOT NULL
+    SET o.content = $p.results[i - 1].content, o.restored_step = n, o.pruned_step = null, o.bytes = null, o.sha256 = null
   }
   CALL (x, fresh) {
     WITH x WHERE NOT fresh

@@ -42,6 +42,12 @@ CALL (t, rows, low, known, depth) {
       tool: result.tool, arguments: result.arguments, content: result.content, request: t.open, from_step: n + 1})-[:CHILD_OF]->(x)
     RETURN count(o) AS made
   }
+  CALL (t, row, x, n, fresh) {
+    UNWIND CASE WHEN fresh THEN [] ELSE range(1, size(row.results)) END AS i
+    MATCH (o:RawObservation {key: t.key + '/obs:' + toString(x.number) + '.' + toString(i)}) USING INDEX o:RawObservation(key)
+    WITH row, o, i, n WHERE o.pruned_step IS NOT NULL
+    SET o.content = row.results[i - 1].content, o.restored_step = n + 1, o.pruned_step = null, o.bytes = null, o.sha256 = null
+  }
   RETURN sum(made) AS stored
 }
 CALL (rows) {

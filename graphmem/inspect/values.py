@@ -102,7 +102,10 @@ class ShownVersion(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawResult(Value):
-    """One tool result verbatim; `content` None when its outcome is unknown. `node` is ℓ, `asked_step` made the call."""
+    """One tool result verbatim; `content` None when its outcome is unknown. `node` is ℓ, `asked_step` made the call.
+
+    `pruned_step`: the step that pruned it; `content` is then what is left: its size and hash.
+    """
 
     id: str
     tool: str
@@ -115,6 +118,7 @@ class RawResult(Value):
     asked_step: int | None
     request: int | None
     cited_by: tuple[str, ...]
+    pruned_step: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Export and import: a task comes back value for value, whatever it holds, whoever is killed, whoever writes meanwhile."""
+"""Export and import: a task comes back value for value, whatever it holds, whoever is killed or writes meanwhile."""
 
 import json
 import os
@@ -388,8 +388,6 @@ class Carried(MageMachine):
             erase(connection, self.space.name)
             self.space.load(back)
             assert whole(connection, self.space.name) == before
-            for lane in self.lanes:
-                lane.check_past()
         finally:
             erase(connection, self.space.name)
             erase(connection, name)
@@ -403,7 +401,7 @@ def test_random_runs_and_their_forks_come_back_from_another_space(
     more = int(os.environ.get("GRAPHMEM_EXAMPLES", "0"))
     machine = type("Machine", (Carried,), {"environment": server_env, "folder": tmp_path})
     profile = settings(
-        max_examples=more or 6, stateful_step_count=20, derandomize=not more, print_blob=bool(more),
+        max_examples=more or 4, stateful_step_count=12, derandomize=not more, print_blob=bool(more),
         database=None, deadline=None, suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     run_state_machine_as_test(machine, settings=profile)

@@ -1,7 +1,6 @@
 """All that a space holds, read without any of the code under test: every node and relation with every property."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from graphmem.store import Connection
@@ -21,8 +20,8 @@ def whole(connection: Connection, space: str) -> list[str]:
     """Every node and every relation that leads from one, as sorted lines."""
     relations = connection.run(
         "tests/relations",
-        "MATCH (n {space: $p.space})-[r]->(m) RETURN labels(n) AS a, n.key AS from, type(r) AS type, properties(r) AS own, "
-        "labels(m) AS b, m.key AS to",
+        "MATCH (n {space: $p.space})-[r]->(m) RETURN labels(n) AS a, n.key AS from, type(r) AS type, "
+        "properties(r) AS own, labels(m) AS b, m.key AS to",
         {"space": space},
     )
     lines = [json.dumps(row, sort_keys=True) for row in nodes(connection, space)]
@@ -31,11 +30,20 @@ def whole(connection: Connection, space: str) -> list[str]:
     )
 
 
-def texts(connection: Connection) -> Iterator[str]:
-    """Every text in every property of every node and relation of the whole database."""
-    for statement in (
-        "MATCH (n) RETURN properties(n) AS own",
-        "MATCH ()-[r]->() WITH r WHERE size(keys(r)) > 0 RETURN properties(r) AS own",
-    ):
-        for row in connection.run("tests/texts", statement):  # type: ignore[arg-type]  # one of the two above
-            yield json.dumps(row["own"], ensure_ascii=False, default=str)
+def holding(connection: Connection, mark: str) -> int:
+    """How many nodes and relations of the whole database hold a text in any property, its name included."""
+    counts = (
+        connection.run(
+            "tests/nodes_holding",
+            "MATCH (n) WHERE any(k IN keys(n) WHERE k CONTAINS $p.mark OR "
+            "any(x IN [] + n[k] WHERE toStringOrNull(x) CONTAINS $p.mark)) RETURN count(n) AS count",
+            {"mark": mark},
+        ),
+        connection.run(
+            "tests/relations_holding",
+            "MATCH ()-[r]->() WHERE any(k IN keys(r) WHERE "
+            "any(x IN [] + r[k] WHERE toStringOrNull(x) CONTAINS $p.mark)) RETURN count(r) AS count",
+            {"mark": mark},
+        ),
+    )
+    return sum(int(rows[0]["count"]) for rows in counts)
