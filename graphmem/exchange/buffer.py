@@ -171,10 +171,10 @@ class Buffer:
         with _locked_within(self.path.with_suffix(".lock"), timeout_seconds) as held:
             yield held
 
-    def remove(self, end: int) -> bool:
-        """Delete the file, if it has nothing beyond `end`."""
+    def remove(self, end: int | None = None) -> bool:
+        """Delete the file, if it has nothing beyond `end`, or whatever it has."""
         with contextlib.suppress(FileNotFoundError), _locked(self.path, create=False) as file:
-            if os.fstat(file).st_size > end:
+            if end is not None and os.fstat(file).st_size > end:
                 return False
             self.path.unlink(missing_ok=True)
         return True

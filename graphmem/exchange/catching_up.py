@@ -164,7 +164,8 @@ class Courier:
         """Have what waits brought in."""
         with self._changed:
             self._given += 1
-            if self._thread is None and not self._ended.is_set():
+            is_working = self._thread is not None and self._thread.is_alive()  # it is not in a process that was forked
+            if not is_working and not self._ended.is_set():
                 self._thread = threading.Thread(target=self._work, name=f"graphmem {self._task.name}", daemon=True)
                 self._thread.start()
             self._changed.notify_all()

@@ -44,6 +44,8 @@ class _StandIn:
         return type(self._inner)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_inner":  # while it is being copied
+            raise AttributeError(name)
         return getattr(self._inner, name)
 
 

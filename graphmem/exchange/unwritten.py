@@ -1,18 +1,19 @@
-"""What waits in local buffers, of all tasks: for `graphmem doctor`, and for whoever brings it in.
+"""What waits in local buffers, of all tasks: for `graphmem doctor`, and for whoever brings it in or has it forgotten.
 
-Reads files and changes nothing. Invariant: no text of a message is told, only how many there are and since when.
+Invariant: no text of a message is told, only how many there are and since when.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from graphmem.errors import GraphmemError
-from graphmem.exchange.buffer import buffer_folder, head_of, lines_of
+from graphmem.exchange.buffer import Buffer, buffer_folder, head_of, lines_of
 from graphmem.inspect import Check
 from graphmem.state.values import Value
+from graphmem.store import Connection
 
 _BEING_WRITTEN_SECONDS: Final = 60.0
 _TOLD: Final = 3
@@ -62,6 +63,16 @@ def waiting_in(path: Path) -> Waiting | None:
         since=min(times),
         until=max(times),
     )
+
+
+def discard(connection: Connection, space: str, tasks: Collection[str], *, folder: Path | None = None) -> int:
+    """Delete what waits for tasks of a graph, for whoever forgets them; how many exchanges that were."""
+    where = (connection.uri, connection.database, space)
+    found = [o for o in all_waiting(folder) if (o.uri, o.database, o.space) == where and o.task in tasks]
+    for one in found:
+        path = Path(one.path)
+        Buffer(head_of(path)[0], path).remove()
+    return sum(one.exchanges for one in found)
 
 
 def examine_buffers(folder: Path | None = None) -> Check:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 
 from graphmem.errors import InvalidValueError, LimitError
 from graphmem.exchange.buffer import Address, Buffer, buffer_folder, head_of
-from graphmem.exchange.unwritten import all_waiting, examine_buffers, waiting_in
+from graphmem.exchange.unwritten import all_waiting, discard, examine_buffers, waiting_in
+from graphmem.store import Connection
 
 WHERE = Address(uri="bolt://127.0.0.1:7687", database="neo4j", space="alice", task="trip")
 
@@ -258,6 +260,16 @@ def test_what_waits_is_told_without_a_word_of_it(tmp_path: Path) -> None:
     assert str(one.path) in check.what
     assert "alice/trip" in check.what
     assert "secret" not in json.dumps(check.to_dict())
+
+
+def test_what_waits_for_a_task_that_is_forgotten_is_deleted_and_nothing_else(tmp_path: Path) -> None:
+    here = Connection(WHERE.uri, user="neo4j", password="x")
+    others = [replace(WHERE, task="other"), replace(WHERE, space="bob"), replace(WHERE, uri="bolt://elsewhere:1")]
+    for where in (WHERE, replace(WHERE, run="2"), *others):
+        Buffer(where, tmp_path / where.file_name).append(said("a"))
+    assert discard(here, "alice", ["trip"], folder=tmp_path) == 2
+    assert {Path(one.path).name for one in all_waiting(tmp_path)} == {where.file_name for where in others}
+    here.close()
 
 
 def _age(path: Path) -> None:
