@@ -31,6 +31,7 @@ _NAMING: Final = frozenset(("id", "ids", "number", "code", "symbol", "username",
 _NEVER_NAMING: Final = frozenset(
     ("time", "created", "updated", "timestamp", "zip", "address", "address1", "address2", "phone", "price", "prices")
 )
+_MOMENTS: Final = frozenset(("time", "created", "updated", "timestamp"))
 _BIRTH: Final = frozenset(("dob", "birth", "birthday", "birthdate"))
 
 
@@ -82,7 +83,7 @@ class Result:
         return {
             key: value
             for key, value in self.data.items()
-            if isinstance(value, str | int | float | bool) and not _NEVER_NAMING & set(words(key))
+            if isinstance(value, str | int | float | bool) and not _MOMENTS & set(words(key))
         }
 
 

@@ -225,7 +225,7 @@ def _summary(status: Status, observation: Observation, result: Result, told: str
     said = short_name(names, characters=_NAMES_CHARACTERS)
     if fields:
         said = f"({short_name(fields, characters=_FIELDS_CHARACTERS)}) {said}".rstrip()
-    return f"{call}: {said or short_name(result.content)}"
+    return f"{call}: {said or ' '.join(result.names[:1]) or short_name(result.content)}"
 
 
 def fields_told(status: Status, told: str | None = None) -> dict[str, frozenset[str]]:
