@@ -4,6 +4,7 @@ Floors for `experiments.failures_trials` and `experiments.failures_labelled`; th
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,8 @@ import graphmem
 from experiments import failures_labelled, failures_trials
 from experiments.failure_judge import FailureJudge
 from graphmem.llm.tokens import o200k
+
+from .cuts import cut
 
 _LOADED = 3
 
@@ -26,7 +29,20 @@ def test_trials_of_every_task_part_in_the_tree_where_they_part_in_the_recording(
 ) -> None:
     sources = failures_trials.sources(data, name)
     assert sources
-    told = failures_trials.measure(graph, space, sources)
+    _hold(failures_trials.measure(graph, space, sources))
+
+
+def test_a_trial_begins_with_the_lesson_that_was_recorded_with_it(
+    space: graphmem.Space, graph: graphmem.Graph, data: Path, tmp_path: Path
+) -> None:
+    (whole,) = failures_trials.sources(data, "reflexion")
+    some = failures_trials.Source(files=tuple(cut(path, tmp_path) for path in whole.files))
+    told = failures_trials.measure(graph, space, [some])
+    _hold(told)
+    assert told["lesson told by H"] == told["with a lesson"] == told["further trials"]
+
+
+def _hold(told: dict[str, Any]) -> None:
     assert told["further trials"] > 0
     assert told["fork equal"] == told["further trials"]
     assert told["tasks with equal nodes"] == told["tasks"]
