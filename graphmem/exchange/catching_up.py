@@ -23,6 +23,7 @@ from graphmem.exchange.unwritten import all_waiting
 from graphmem.state.values import Value
 from graphmem.store import Connection, schema_version
 from graphmem.task import Context, Task
+from graphmem.vocabulary import Json
 
 SETTLE_SECONDS: Final = 10.0  # a server that has just started plans each kind of statement for a second
 
@@ -81,7 +82,7 @@ def buffer_of(task: Task, *, run: str = "", folder: Path | None = None) -> Buffe
     """The buffer of a task, which need not exist."""
     connection = task.context.connection
     where = Address(uri=connection.uri, database=connection.database, space=task.space, task=task.name, run=run)
-    handle = {**task.mechanisms, "irreversible": sorted(task.irreversible)}
+    handle: dict[str, Json] = {**task.mechanisms, "irreversible": sorted(task.irreversible)}
     return Buffer(where, (folder or buffer_folder()) / where.file_name, handle=handle)
 
 

@@ -39,9 +39,7 @@ class _StandIn:
     def __init__(self, inner: Any) -> None:
         self._inner = inner
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[override]  # it is never set
-        return type(self._inner)
+    __class__: Any = property(lambda self: type(self._inner))
 
     def __getattr__(self, name: str) -> Any:
         if name == "_inner":  # while it is being copied
