@@ -17,6 +17,7 @@ import click
 
 from graphmem.errors import GraphmemError
 from graphmem_cli.catch_up_command import catch_up
+from graphmem_cli.data_commands import commands as data_commands
 from graphmem_cli.doctor_command import doctor
 from graphmem_cli.import_run_command import import_run
 from graphmem_cli.mcp_command import mcp
@@ -138,6 +139,7 @@ for _command in (
     *tree_commands,
     tree,
     *operation_commands,
+    *data_commands,
     mcp,
 ):
     cli.add_command(_command)
