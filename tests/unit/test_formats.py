@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import graphmem
-from graphmem.exchange import Run
+from graphmem.exchange import Round, Run
 from graphmem.exchange.formats import FORMATS, read, source
 from graphmem.exchange.importing import task_name
 
@@ -221,6 +221,57 @@ def test_trials_with_reflections(tmp_path: Path) -> None:
     assert (first.turns[-1].text, first.rounds[0].is_answered) == ("Ann", True)
     assert (_calls(third), third.rounds[0].is_answered) == ([("Search", {"input": "when"}, "")], False)
     assert third.info == {"correct_answer": "2001"}
+
+
+def test_trials_that_follow_one_another_in_one_record(tmp_path: Path) -> None:
+    text = (
+        "Context: \nQuestion: Where from?\nThought: Here.\nAction: Finish[Here]\nObservation: wrong\n"
+        "Reflections: \n- Not here.\nThought: There.\nAction: Finish[There]\nObservation: right\n"
+        "Correct answer: There\n\n"
+        "Context: It is long.\n\nQuite. Question: Is it?\nThought: Yes.\nAction: Finish[Yes]\nObservation: right\n\n"
+    )
+    first, second, third = _read(tmp_path, text)
+    assert [(run.trial, run.lesson, run.turns[-1].text) for run in (first, second, third)] == [
+        (0, None, "Here"),
+        (1, "- Not here.", "There"),
+        (0, None, "Yes"),
+    ]
+    assert first.task == second.task
+    assert third.rounds[0].text == "It is long.\n\nQuite. Question: Is it?"
+    assert [_calls(run)[0][2] for run in (first, second, third)] == ["wrong", "right", "right"]
+
+
+def test_steps_parted_by_blank_lines(tmp_path: Path) -> None:
+    text = (
+        "12 Question: Who?\nThought 1: a\nAction 1: Search[x]\nObservation 1: one\n\ntwo\n\n"
+        "Thought 2: b\nAction 2: Finish[y]\nObservation 2: Episode finished\n\n"
+        "13 Claim: It is.\nThought 1: c\nAction 1: Finish[SUPPORTS]\nObservation 1: reward = 1\n"
+    )
+    first, second = _read(tmp_path, text)
+    assert [result for _, _, result in _calls(first)] == ["one\n\ntwo", "Episode finished"]
+    assert [run.rounds[0].text for run in (first, second)] == ["Who?", "It is."]
+    assert (_calls(second)[0][2], second.turns[-1].text) == ("reward = 1", "SUPPORTS")
+
+
+def test_episodes_of_a_text_world(tmp_path: Path) -> None:
+    text = (
+        "put/one\nYour task is to: put it away.\nAct 1: think: where is it?\nObs 1: OK.\n"
+        "Act 2: go to desk 1\nObs 2: A desk.\n"
+        "------------\nclean/two\nYour task is to: clean it.\nAct 1: look\nObs 1: Nothing.\n------------\n"
+    )
+    first, second = _read(tmp_path, text)
+    assert _calls(first) == [("think", {"input": "where is it?"}, "OK."), ("go", {"input": "to desk 1"}, "A desk.")]
+    assert (first.rounds[0].text, _calls(second)) == (
+        "put/one\nYour task is to: put it away.",
+        [("look", {}, "Nothing.")],
+    )
+
+
+def test_a_question_that_nothing_was_done_about_is_a_run(tmp_path: Path) -> None:
+    text = "Question: a?\nCorrect answer: b\n\nQuestion: c?\nAction: Finish[d]\nObservation: right\n"
+    first, second = _read(tmp_path, text, form="react")
+    assert (first.rounds, first.info) == ((Round(text="a?"),), {"correct_answer": "b"})
+    assert len(second.turns) == 2
 
 
 def test_episodes_of_webshop(tmp_path: Path) -> None:

@@ -1,192 +1,184 @@
 """ReAct-style logs: text with `Thought:`, `Action:` and `Observation:` at the beginning of lines, numbered or not.
 
-Episodes are parted by a rule with a number (WebShop) or by `Question:` (HotpotQA); `BEGIN TRIAL n` says which trial
-follows, and `Reflections:` what the agent told itself before it. An action is `tool[input]`, or a tool's name with
-`Action Input:`; `finish[…]` and `Final Answer:` answer. Invariant: an observation is everything between its mark and
-the next one, byte for byte, without the line ending that parts them.
+`BEGIN TRIAL n` says which trial follows; `Reflections:` is what the agent told itself before one, and begins another
+where it comes after actions. An action is `tool[input]`, words of which the first names the tool, or a tool's name with
+`Action Input:`; `finish[…]` and `Final Answer:` answer. Invariant: an observation is taken byte for byte.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from graphmem.errors import UnreadableRunError
+from graphmem.exchange.formats.react_text import Episode, Mark, episodes, marks, names
 from graphmem.exchange.messages import NOTHING_SAID
 from graphmem.exchange.values import Round, Run, Turn
 from graphmem.state.values import ToolCall
 from graphmem.vocabulary import Json, digest, short_name, text_fault, value_fault
 
-_MARK: Final = re.compile(
-    r"^(Question|Reflections?|Thought|Action Input|Action|Observation|Final Answer|Correct answer)"
-    r"(?: (\d+))?: ?",
-    re.MULTILINE,
-)
-_EPISODE: Final = re.compile(r"^-{5,}\n(\d+)\n(?=Action|Thought|Question)", re.MULTILINE)
-_QUESTION: Final = re.compile(r"^Question: ?", re.MULTILINE)
-_TRIAL: Final = re.compile(r"^#+\s*\n?BEGIN TRIAL (\d+)|^BEGIN TRIAL (\d+)", re.MULTILINE)
-_HEADING: Final = re.compile(r"\s*(?:-{5,}.*|#{5,}\s*|BEGIN TRIAL .*|Trial summary: .*)?\s*\Z")
 _CALL: Final = re.compile(r"\s*([\w.-]{1,60})\[(.*?)\]?\s*\Z", re.DOTALL)
+_WORDS: Final = re.compile(r"\s*([\w.-]{1,60})[:\s]\s*(\S.*?)\s*\Z", re.DOTALL)
 _INSTRUCTION: Final = re.compile(r"Instruction:\s*\n?(.+?)\s*\n\s*\[Search\]", re.DOTALL)
-_SCORE: Final = re.compile(r"\n\n(\d+(?: -?[\d.]+)+)\n?\Z")
+_FIGURES: Final = re.compile(r"\n\n(\d+(?: -?[\d.]+)+)\n?\Z")
 _RETRY: Final = re.compile(
     r"\s*You have attempted to answer (?:the )?following question before and failed.*", re.DOTALL
 )
 _FINISH: Final = "finish"
-_ORDER: Final = ("Thought", "Action", "Action Input", "Observation")
 _CHARACTERS: Final = 60
 _NAME_CHARACTERS: Final = 40
 
 
 def matches_text(start: str) -> bool:
     """Whether a file that begins like that is of this form."""
-    marks = {found[1] for found in _MARK.finditer(start)}
-    return {"Action", "Observation"} <= marks
+    return {"Action", "Observation"} <= names(start)
 
 
 def read_text(text: str, *, where: str, on_fault: Callable[[UnreadableRunError], None]) -> Iterator[Run]:
     """The runs of a file; what is wrong with one is told, and the others are read."""
-    for index, part in enumerate(_parts(text)):
+    for index, episode in enumerate(episodes(text)):
         record = f"{where}, record {index}"
         try:
-            yield _run(part, record)
+            yield from _runs(episode, record)
         except UnreadableRunError as error:
             on_fault(error)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """The text of one episode."""
-
-    text: str
-    number: str = ""
-    trial: int = 0
-
-
-def _parts(text: str) -> Iterator[_Part]:
-    trials = [(found.start(), int(found[1] or found[2])) for found in _TRIAL.finditer(text)]
-    starts = list(_EPISODE.finditer(text)) or list(_QUESTION.finditer(text))
-    numbered = bool(starts) and starts[0].re is _EPISODE
-    if not starts:
-        yield _Part(text=text)
-        return
-    ends = [*(start.start() for start in starts[1:]), len(text)]
-    for start, end in zip(starts, ends, strict=True):
-        trial = max((number for at, number in trials if at < start.start()), default=0)
-        begin = start.end() if numbered else start.start()
-        yield _Part(text=_trimmed(text[begin:end]), number=start[1] if numbered else "", trial=trial)
-
-
-def _trimmed(text: str) -> str:
-    """An episode without the rules and headings that follow it."""
-    end = len(text)
-    while (start := text.rfind("\n", 0, max(end - 1, 0)) + 1) and _HEADING.match(text[start:end]):
-        end = start
-    return text if text[end:].isspace() else text[:end]
+def _runs(episode: Episode, where: str) -> list[Run]:
+    """The trials of an episode: one, but where a reflection begins another."""
+    fault = text_fault(episode.text)
+    if fault is not None:
+        raise UnreadableRunError(f"{fault}; remove or replace it", record=where)
+    figures = _FIGURES.search(episode.text) if episode.number else None
+    text = episode.text if figures is None else episode.text[: figures.start()]
+    opening, found = marks(text, is_alone=episode.is_alone)
+    if not found:
+        raise UnreadableRunError("none of its lines begins with Question:, Action: or Observation:", record=where)
+    reading = _Reading(where, opening)
+    for mark in found:
+        reading.take(mark)
+    info: dict[str, Json] = {} if figures is None else {"figures": figures[1]}
+    return reading.runs(episode, info)
 
 
 @dataclass(slots=True)
-class _Draft:
-    """What is known of a turn before its observation."""
+class _Trial:
+    """A trial in the making; the thoughts, the action and what it is given wait for their observation."""
 
+    lesson: str | None = None
+    turns: list[Turn] = field(default_factory=list)
+    answer: str | None = None
     thoughts: list[str] = field(default_factory=list)
     action: str | None = None
     given: str | None = None
 
-    def turn(self, observation: str | None) -> Turn:
+    @property
+    def is_new(self) -> bool:
+        return not (self.turns or self.thoughts or self.action)
+
+    def close(self, observation: str | None) -> None:
+        """The turn is over."""
         calls = () if self.action is None else (_call(self.action, self.given),)
-        return Turn(text="\n".join(self.thoughts) or None, calls=calls, results=(observation,) if calls else ())
+        if calls or self.thoughts:
+            text = "\n".join(self.thoughts) or None
+            self.turns.append(Turn(text=text, calls=calls, results=(observation,) if calls else ()))
+        self.answer = (_finished(self.action) if self.action is not None else None) or self.answer
+        self.thoughts, self.action, self.given = [], None, None
 
 
-def _run(part: _Part, where: str) -> Run:
-    fault = text_fault(part.text)
-    if fault is not None:
-        raise UnreadableRunError(f"{fault}; remove or replace it", record=where)
-    body, info = _scored(part.text)
-    question, lesson, answer = None, None, None
-    turns: list[Turn] = []
-    draft = _Draft()
-    for line, mark, text in _marked(body, where):
-        match mark:
+class _Reading:
+    """An episode as it is read, mark by mark."""
+
+    def __init__(self, where: str, opening: str) -> None:
+        self._where = where
+        self._opening = opening.strip()
+        self._question: str | None = None
+        self._context = ""
+        self._correct: str | None = None
+        self._trials = [_Trial()]
+
+    def take(self, mark: Mark) -> None:
+        """Take the next mark."""
+        trial = self._trials[-1]
+        match mark.name:
+            case "Context":
+                self._context = mark.text.strip()
             case "Question":
-                question = text
-            case "Reflection" | "Reflections":
-                lesson = text.strip() or None
+                self._question = mark.text
+            case "Reflections":
+                if not trial.is_new:
+                    trial.close(None)
+                    trial = _Trial()
+                    self._trials.append(trial)
+                trial.lesson = mark.text.strip() or None
             case "Correct answer":
-                info["correct_answer"] = text.strip()
+                self._correct = mark.text.strip()
+            case "Final Answer":
+                trial.answer = mark.text.strip() or trial.answer
             case "Thought":
-                draft.thoughts.append(text)
-            case "Action Input":
-                draft.given = text
+                if trial.action is not None:
+                    trial.close(None)
+                trial.thoughts.append(mark.text)
             case "Action":
-                if draft.action is not None:
-                    turns.append(draft.turn(None))
-                    draft = _Draft()
-                draft.action = text
-            case "Observation":
-                if draft.action is None:
-                    raise UnreadableRunError(
-                        "an observation without its action", record=where, position=line, unit="line"
-                    )
-                turns.append(draft.turn(text))
-                answer = _finished(draft.action) or answer
-                draft = _Draft()
+                if trial.action is not None:
+                    trial.close(None)
+                trial.action = mark.text
+            case "Action Input":
+                trial.given = mark.text
             case _:
-                answer = text.strip() or answer
-    if draft.action is not None or draft.thoughts:
-        turns.append(draft.turn(None))
-    if not turns:
-        raise UnreadableRunError("it has neither an action nor a thought", record=where)
-    asked = _RETRY.sub("", question).strip() if question is not None else _instruction(turns)
-    if answer is not None:
-        turns.append(Turn(text=answer))
-    return Run(
-        task=part.number or _name(asked),
-        rounds=(Round(text=asked or NOTHING_SAID, turns=tuple(turns), is_answered=answer is not None),),
-        trial=part.trial,
-        source=where,
-        lesson=lesson,
-        info=info,
-    )
+                self._observed(trial, mark)
 
+    def runs(self, episode: Episode, info: dict[str, Json]) -> list[Run]:
+        """The trials that were read."""
+        self._trials[-1].close(None)
+        asked, name = self._asked()
+        if not asked and all(not trial.turns for trial in self._trials):
+            raise UnreadableRunError("nothing is asked in it, and nothing done", record=self._where)
+        if self._correct is not None:
+            info["correct_answer"] = self._correct
+        return [
+            self._run(trial, asked, episode.number or name, episode.trial + i, info)
+            for i, trial in enumerate(self._trials)
+        ]
 
-def _scored(text: str) -> tuple[str, dict[str, Json]]:
-    """An episode and the line of figures at its end."""
-    found = _SCORE.search(text)
-    return (text, {}) if found is None else (text[: found.start()], {"figures": found[1]})
+    def _run(self, trial: _Trial, asked: str, task: str, number: int, info: dict[str, Json]) -> Run:
+        answer = () if trial.answer is None else (Turn(text=trial.answer),)
+        turns = (*trial.turns, *answer)
+        return Run(
+            task=task,
+            rounds=(Round(text=asked or NOTHING_SAID, turns=turns, is_answered=trial.answer is not None),),
+            trial=number,
+            source=self._where,
+            lesson=trial.lesson,
+            info=info,
+        )
 
+    def _asked(self) -> tuple[str, str]:
+        """What is asked, with its context, and a name for it that is the same in every trial."""
+        question = "" if self._question is None else _RETRY.sub("", self._question).strip()
+        if not question and self._context:
+            question = _RETRY.sub("", self._context.rpartition("Question:")[2]).strip()
+        asked = "\n".join(filter(None, (_RETRY.sub("", self._context), question if self._question else "")))
+        if not asked:
+            results = [result for turn in self._trials[0].turns for result in turn.results if result]
+            found = _INSTRUCTION.search(results[0]) if results else None
+            asked = question = found[1].strip() if found is not None else self._opening
+        words = "-".join(re.findall(r"[a-z0-9]+", question.lower()))[:_NAME_CHARACTERS].strip("-")
+        return asked, f"{words}-{digest(question)[:8]}".strip("-") if question else ""
 
-def _marked(text: str, where: str) -> Iterator[tuple[int, str, str]]:
-    """What stands behind each mark, with its line. A number is the one of the turn, or text that looks like a mark."""
-    marks = list(_numbered(list(_MARK.finditer(text))))
-    if not marks:
-        raise UnreadableRunError("it has no line that begins with Action: or Observation:", record=where)
-    ends = [*(mark.start() for mark in marks[1:]), len(text)]
-    is_parted = text[: marks[-1].start()].count("\n\nAction") > 0
-    for mark, end in zip(marks, ends, strict=True):
-        content = text[mark.end() : end]
-        parting = "\n\n" if is_parted and mark[1] == "Observation" and content.endswith("\n\n") else "\n"
-        yield text.count("\n", 0, mark.start()), mark[1], content.removesuffix(parting)
-
-
-def _numbered(marks: Sequence[re.Match[str]]) -> Iterator[re.Match[str]]:
-    """The marks of turns that go on: a line of an observation may begin like a mark, of an earlier turn or of none."""
-    has_numbers = any(mark[2] is not None for mark in marks)
-    turn, last = 0, -1
-    for mark in marks:
-        order = _ORDER.index(mark[1]) if mark[1] in _ORDER else -1
-        if order < 0 or not has_numbers:
-            yield mark
-        elif mark[2] is not None and (turn, last) < (int(mark[2]), order) and int(mark[2]) <= turn + 1:
-            turn, last = int(mark[2]), order
-            yield mark
+    def _observed(self, trial: _Trial, mark: Mark) -> None:
+        if trial.action is None:
+            raise UnreadableRunError(
+                "an observation without its action", record=self._where, position=mark.line, unit="line"
+            )
+        trial.close(mark.text)
 
 
 def _call(action: str, given: str | None) -> ToolCall:
-    found = _CALL.match(action)
     if given is not None:
         return ToolCall(name=_short(action), arguments=_arguments(given))
+    found = _CALL.match(action) or _WORDS.match(action)
     if found is not None:
         return ToolCall(name=found[1], arguments={"input": found[2]})
     return ToolCall(name=_short(action), arguments={})
@@ -208,16 +200,3 @@ def _finished(action: str) -> str | None:
     """The answer that an action gives, where it gives one."""
     found = _CALL.match(action)
     return found[2].strip() or None if found is not None and found[1].lower() == _FINISH else None
-
-
-def _instruction(turns: list[Turn]) -> str:
-    """What was asked, where the first observation says it (WebShop)."""
-    results = [result for turn in turns for result in turn.results if result]
-    found = _INSTRUCTION.search(results[0]) if results else None
-    return found[1].strip() if found is not None else ""
-
-
-def _name(asked: str) -> str:
-    """A name for a question, the same in every trial."""
-    words = "-".join(re.findall(r"[a-z0-9]+", asked.lower()))[:_NAME_CHARACTERS].strip("-")
-    return f"{words}-{digest(asked)[:8]}" if asked else ""
