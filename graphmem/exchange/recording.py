@@ -16,6 +16,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from graphmem.errors import (
+    NoOpenRequestError,
     NotFoundError,
     NotPendingError,
     PendingCallsError,
@@ -44,6 +45,7 @@ _OVERTAKEN: Final = (
     PendingCallsError,
     NotPendingError,
     NotFoundError,
+    NoOpenRequestError,
 )
 
 
@@ -167,7 +169,12 @@ class Recording:
                 if tries > _TRIES:
                     raise
         self._remember()
-        return replace(self._new, awaited=0 if self._pending is None else len(self._pending.calls))
+        return replace(self._new, awaited=self._awaited())
+
+    def _awaited(self) -> int:
+        """How many calls have no results: those of a turn that is the last thing there is."""
+        last = self._events[-1] if self._events else None
+        return 0 if last is None or last.kind != "turn" or last.turn is None else last.turn.results.count(None)
 
     def _find(self) -> None:
         self._memory.forget(self._name)
@@ -203,17 +210,20 @@ class Recording:
     def _end_trial(self, event: Event) -> None:
         """End what the trial before left open, so that this one can begin."""
         request = self._task.open_request()
-        pending = request.status().pending
-        if pending is not None:
-            request.observe(pending, [ToolResult.unknown(call.id) for call in pending.calls])
         status = request.status()
+        if self._search().done:
+            return  # another process began this trial: what is open is the trial itself
+        if status.pending is not None:
+            request.observe(status.pending, [ToolResult.unknown(call.id) for call in status.pending.calls])
+            status = request.status()
         request.step(status, _closing(status), attempt=f"before {event.key}", own_calls=False)
 
     def _go_back(self, feedback: str | Callable[[Path], str]) -> None:
         """Begin a further trial at the start of the task."""
         path = self._task.path()
         target = path.summaries[0] if path.summaries else None
-        if target is not None or path.recent:
+        is_begun = self._search().done > 1  # by another process: then the path is the trial's own
+        if not is_begun and (target is not None or path.recent):
             told = feedback if isinstance(feedback, str) else feedback(path)
             self._task.revise(target, feedback=told, world=World.RESTORED, attempt=self._events[0].key)
         self._place = replace(self._place, went_back=True)

@@ -12,7 +12,7 @@ from graphmem.exchange import Round, Run
 from graphmem.exchange.formats import FORMATS, read, source
 from graphmem.exchange.importing import task_name
 
-CHAT = [
+CHAT: list[dict[str, Any]] = [
     {"role": "system", "content": "policy"},
     {"role": "user", "content": "How warm is it?"},
     {
@@ -168,8 +168,9 @@ def _calls(run: Run) -> list[tuple[str, Any, str | None]]:
         json.dumps({"messages": CHAT}) + "\n\n" + json.dumps({"messages": CHAT}),
         "\ufeff" + json.dumps(CHAT, indent=2),
         json.dumps({"messages": CHAT}, indent=2),
+        json.dumps(CHAT, indent=2) + "\n" + json.dumps([CHAT], indent=2) + json.dumps(CHAT),
     ],
-    ids=["messages", "list", "key", "traj", "any-key", "lines", "lines-of-records", "bom", "indented"],
+    ids=["messages", "list", "key", "traj", "any-key", "lines", "lines-of-records", "bom", "indented", "arrays"],
 )
 def test_chat_messages_are_known_wherever_they_stand(tmp_path: Path, content: object) -> None:
     for run in _read(tmp_path, content):
@@ -227,7 +228,7 @@ def test_trials_that_follow_one_another_in_one_record(tmp_path: Path) -> None:
     text = (
         "Context: \nQuestion: Where from?\nThought: Here.\nAction: Finish[Here]\nObservation: wrong\n"
         "Reflections: \n- Not here.\nThought: There.\nAction: Finish[There]\nObservation: right\n"
-        "Correct answer: There\n\n"
+        "Reflections: \nCorrect answer: There\n\n"
         "Context: It is long.\n\nQuite. Question: Is it?\nThought: Yes.\nAction: Finish[Yes]\nObservation: right\n\n"
     )
     first, second, third = _read(tmp_path, text)
@@ -239,6 +240,14 @@ def test_trials_that_follow_one_another_in_one_record(tmp_path: Path) -> None:
     assert first.task == second.task
     assert third.rounds[0].text == "It is long.\n\nQuite. Question: Is it?"
     assert [_calls(run)[0][2] for run in (first, second, third)] == ["wrong", "right", "right"]
+
+
+def test_a_lesson_at_the_end_of_a_trial_is_for_the_next_one(tmp_path: Path) -> None:
+    one = (
+        "Question: q\nThought: t\nAction: Finish[a]\nObservation: wrong\nReflections:\n- Not a.\nCorrect answer: b\n\n"
+    )
+    text = f"BEGIN TRIAL 1\n\n{one}BEGIN TRIAL 2\n\n{one.replace('[a]', '[b]')}"
+    assert [(run.trial, run.lesson) for run in _read(tmp_path, text)] == [(1, None), (2, "- Not a.")]
 
 
 def test_steps_parted_by_blank_lines(tmp_path: Path) -> None:
@@ -411,6 +420,7 @@ def test_a_first_line_that_is_cut_spoils_itself_alone(tmp_path: Path) -> None:
         (json.dumps([{"messages": CHAT}, {"messages": CHAT}])[:-9], "record 1: the JSON is cut off"),
         (json.dumps([{"messages": CHAT}])[:-1] + ", oops]", "record 1: Expecting value before 'oops]'"),
         (json.dumps(CHAT)[:-9], "the JSON is cut off"),
+        (json.dumps(CHAT, indent=1) + " oops", "'oops' follows the array"),
         ("", "the file is empty"),
         (" \n\n", "the file is empty"),
         ("name,value\n1,2\n", "none of the formats"),
@@ -425,6 +435,7 @@ def test_a_first_line_that_is_cut_spoils_itself_alone(tmp_path: Path) -> None:
         "array",
         "garbage",
         "messages",
+        "behind",
         "empty",
         "blank",
         "csv",
@@ -445,7 +456,7 @@ def test_files_that_cannot_be_read_say_why(tmp_path: Path, content: Any, reason:
         faults.append(error)
         runs = []
     assert [reason in str(fault) for fault in faults if reason is not None] == ([True] if reason else [])
-    assert len(runs) == (1 if "record 1" in (reason or "") else 0)
+    assert len(runs) == (1 if "record 1" in (reason or "") or "follows" in (reason or "") else 0)
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ where it comes after actions. An action is `tool[input]`, words of which the fir
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from graphmem.errors import UnreadableRunError
@@ -37,16 +37,24 @@ def matches_text(start: str) -> bool:
 
 def read_text(text: str, *, where: str, on_fault: Callable[[UnreadableRunError], None]) -> Iterator[Run]:
     """The runs of a file; what is wrong with one is told, and the others are read."""
+    lessons: dict[str, str] = {}
     for index, episode in enumerate(episodes(text)):
         record = f"{where}, record {index}"
         try:
-            yield from _runs(episode, record)
+            reading, info = _read(episode, record)
+            runs = reading.runs(episode, info)
         except UnreadableRunError as error:
             on_fault(error)
+            continue
+        for run in runs:
+            said = lessons.pop(run.task, None)  # at the end of the trial before
+            yield run if run.lesson is not None else replace(run, lesson=said)
+        if reading.left is not None:
+            lessons[runs[-1].task] = reading.left
 
 
-def _runs(episode: Episode, where: str) -> list[Run]:
-    """The trials of an episode: one, but where a reflection begins another."""
+def _read(episode: Episode, where: str) -> tuple["_Reading", dict[str, Json]]:
+    """An episode, and the figures at its end where it has some."""
     fault = text_fault(episode.text)
     if fault is not None:
         raise UnreadableRunError(f"{fault}; remove or replace it", record=where)
@@ -58,8 +66,7 @@ def _runs(episode: Episode, where: str) -> list[Run]:
     reading = _Reading(where, opening)
     for mark in found:
         reading.take(mark)
-    info: dict[str, Json] = {} if figures is None else {"figures": figures[1]}
-    return reading.runs(episode, info)
+    return reading, {} if figures is None else {"figures": figures[1]}
 
 
 @dataclass(slots=True)
@@ -129,17 +136,23 @@ class _Reading:
             case _:
                 self._observed(trial, mark)
 
+    @property
+    def left(self) -> str | None:
+        """A lesson after which nothing was done."""
+        last = self._trials[-1]
+        return last.lesson if len(self._trials) > 1 and not last.turns else None
+
     def runs(self, episode: Episode, info: dict[str, Json]) -> list[Run]:
-        """The trials that were read."""
+        """The trials that were read: one, but where a reflection begins another."""
         self._trials[-1].close(None)
         asked, name = self._asked()
         if not asked and all(not trial.turns for trial in self._trials):
             raise UnreadableRunError("nothing is asked in it, and nothing done", record=self._where)
         if self._correct is not None:
             info["correct_answer"] = self._correct
+        trials = [trial for trial in self._trials if trial.turns] or self._trials[:1]
         return [
-            self._run(trial, asked, episode.number or name, episode.trial + i, info)
-            for i, trial in enumerate(self._trials)
+            self._run(trial, asked, episode.number or name, episode.trial + i, info) for i, trial in enumerate(trials)
         ]
 
     def _run(self, trial: _Trial, asked: str, task: str, number: int, info: dict[str, Json]) -> Run:

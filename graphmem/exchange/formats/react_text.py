@@ -35,7 +35,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
-    """The text of one episode. `number`: where it has one; `is_alone`: it is the only one, so that nothing parts it from others."""
+    """The text of one episode. `number`: where it has one; `is_alone`: no other follows, which something would part."""
 
     text: str
     number: str = ""

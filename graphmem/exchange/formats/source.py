@@ -157,25 +157,33 @@ def _is_cut(error: json.JSONDecodeError, size: int) -> bool:
 
 
 def _elements(file: BinaryIO, path: Path) -> Iterator[Record]:
-    """The elements of an array; all of them as one value where they are messages."""
+    """The elements of an array, and of those behind it; all elements of one are a value where they are messages."""
     reading = _Array(file, path)
-    first = reading.next()
-    if first is not None and isinstance(first.value, dict) and "role" in first.value:
-        messages: list[Any] = []
-        element: Record | None = first
-        while element is not None and element.fault is None:
-            messages.append(element.value)
-            element = reading.next()
-        fault = None if element is None else element.fault
-        yield Record(where=str(path), index=0, value=messages, fault=fault)
-        return
-    while first is not None:
-        yield first
-        first = None if first.fault is not None else reading.next()
+    index = 0
+    while (element := reading.next(index)) is not None:
+        if element.fault is None and isinstance(element.value, dict) and "role" in element.value:
+            element = _messages(reading, element)
+        yield element
+        if element.fault is not None:
+            return
+        index += 1
+
+
+def _messages(reading: "_Array", first: Record) -> Record:
+    """The messages from the first one to the end of their array."""
+    messages = [first.value]
+    while not reading.is_over:
+        element = reading.next(first.index, within=True)
+        if element is None:
+            break
+        if element.fault is not None:
+            return element
+        messages.append(element.value)
+    return Record(where=first.where, index=first.index, value=messages)
 
 
 class _Array:
-    """An array that is read as far as its next element needs."""
+    """An array, or several one behind another, read as far as the next element needs."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self._file = file
@@ -183,58 +191,76 @@ class _Array:
         self._decoder = json.JSONDecoder()
         self._undecoded = b""
         self._text = ""
+        self._at = 0
         self._is_all = False
-        self._index = 0
-        self._more()
-        self._at = self._text.index("[") + 1
+        self.is_over = True
 
-    def next(self) -> Record | None:
-        """The next element; None at the end."""
-        where = f"{self._path}, record {self._index}"
+    def next(self, index: int, *, within: bool = False) -> Record | None:
+        """The next element, called the `index`-th record; None at the end: of the array, with `within`."""
+        where = f"{self._path}, record {index}"
         while True:
-            self._at = self._skipped()
-            if self._at < len(self._text) and self._text[self._at] == "]":
-                return None
             try:
-                value, end = self._decoder.raw_decode(self._text, self._at)
-            except (ValueError, RecursionError) as error:
-                if self._is_all or isinstance(error, RecursionError):
-                    return self._fault(where, error)
-                if len(self._text) - self._at > RECORD_BYTES:
-                    return Record(where=where, index=self._index, fault=_too_large(where))
-                try:
-                    self._more()
-                except UnreadableRunError as bad:
-                    return Record(where=where, index=self._index, fault=bad)
-                continue
-            self._at = end
-            self._index += 1
-            return Record(where=where, index=self._index - 1, value=value)
+                character = self._character()
+                if self.is_over and character in ("", "["):
+                    if not character:
+                        return None
+                    self._at, self.is_over = self._at + 1, False
+                elif not self.is_over and character == "]":
+                    self._at, self.is_over = self._at + 1, True
+                    if within:
+                        return None
+                elif self.is_over:
+                    raise UnreadableRunError(f"{self._excerpt()!r} follows the array", record=where)
+                else:
+                    return Record(where=where, index=index, value=self._value(where))
+            except UnreadableRunError as error:
+                return Record(where=where, index=index, fault=error)
 
-    def _skipped(self) -> int:
-        found = _SPACE.match(self._text, self._at)
-        return self._at if found is None else found.end()
+    def _character(self) -> str:
+        """The next one that is neither space nor a comma; nothing at the end."""
+        while True:
+            found = _SPACE.match(self._text, self._at)
+            self._at = self._at if found is None else found.end()
+            if self._at < len(self._text) or self._is_all:
+                return self._text[self._at : self._at + 1]
+            self._more()
+
+    def _value(self, where: str) -> Any:
+        """The value that begins here."""
+        while True:
+            try:
+                value, self._at = self._decoder.raw_decode(self._text, self._at)
+            except RecursionError as error:
+                raise UnreadableRunError("the JSON is nested too deeply", record=where) from error
+            except json.JSONDecodeError as error:
+                if self._is_all:
+                    raise UnreadableRunError(self._why(error), record=where) from error
+                if len(self._text) - self._at > RECORD_BYTES:
+                    raise _too_large(where) from error
+                self._more()
+            else:
+                return value
 
     def _more(self) -> None:
         """Read on: as much again as is held, so that an element is decoded a few times at most."""
-        size = max(_CHUNK_BYTES, len(self._text) - (self._at if self._text else 0))
+        size = max(_CHUNK_BYTES, len(self._text) - self._at)
         data = self._file.read(size)
         self._is_all = len(data) < size
         if not self._text:
-            data, self._at = data.removeprefix(_BOM), 0
+            data = data.removeprefix(_BOM)
         data = self._undecoded + data
         cut = len(data) if self._is_all else _whole_characters(data)
         self._undecoded = data[cut:]
         self._text = self._text[self._at :] + _decoded(data[:cut], str(self._path))
         self._at = 0
 
-    def _fault(self, where: str, error: Exception) -> Record:
-        reason = _reason(error, len(self._text))
-        if isinstance(error, json.JSONDecodeError):
-            excerpt = self._text[error.pos : error.pos + 20]
-            is_cut = _is_cut(error, len(self._text)) or not excerpt.strip()
-            reason = f"the JSON is cut off: {error.msg}" if is_cut else f"{error.msg} before {excerpt!r}"
-        return Record(where=where, index=self._index, fault=UnreadableRunError(reason, record=where))
+    def _excerpt(self) -> str:
+        return self._text[self._at : self._at + 20]
+
+    def _why(self, error: json.JSONDecodeError) -> str:
+        if _is_cut(error, len(self._text)) or not self._text[error.pos :].strip():
+            return f"the JSON is cut off: {error.msg}"
+        return f"{error.msg} before {self._text[error.pos : error.pos + 20]!r}"
 
 
 def _whole_characters(data: bytes) -> int:
