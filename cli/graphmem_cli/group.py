@@ -17,10 +17,12 @@ import click
 
 from graphmem.errors import GraphmemError
 from graphmem_cli.catch_up_command import catch_up
+from graphmem_cli.cypher_command import cypher
 from graphmem_cli.data_commands import commands as data_commands
 from graphmem_cli.doctor_command import doctor
 from graphmem_cli.import_run_command import import_run
 from graphmem_cli.mcp_command import mcp
+from graphmem_cli.measure_command import measure
 from graphmem_cli.operation_commands import commands as operation_commands
 from graphmem_cli.options import say, typed
 from graphmem_cli.read_commands import commands as read_commands
@@ -39,6 +41,7 @@ _EXTRAS: Final = {
     "bpe_openai": "agent",
     "openai": "agent",
     "mcp": "mcp",
+    "bm25s": "measure",
 }
 
 
@@ -134,7 +137,9 @@ for _command in (
     doctor,
     catch_up,
     import_run,
+    measure,
     *read_commands,
+    cypher,
     *reason_commands,
     *tree_commands,
     tree,

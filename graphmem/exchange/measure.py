@@ -6,22 +6,42 @@ finds. Invariant: every way is asked about the same moments, and about the same 
 """
 
 import os.path
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Protocol
+from uuid import uuid4
 
+from graphmem.errors import NotFoundError, UnreadableRunError
 from graphmem.exchange import baselines
+from graphmem.exchange.figures import FULL, Figure, Measured
+from graphmem.exchange.forgetting import forget
+from graphmem.exchange.formats import read
 from graphmem.exchange.playing import Asking, Player, Seen, Shown, by_oracle, by_rule, not_at_all
 from graphmem.exchange.script import Message, Moment, Script
 from graphmem.exchange.values import Run
-from graphmem.llm.tokens import Tokenizer
+from graphmem.llm.tokens import Tokenizer, o200k
+from graphmem.store import Connection
 from graphmem.task import Task
 from graphmem.vocabulary import whole_number
 
-FULL = "full history"
 INDEX_TOKENS = 8_000
+
+
+class Spaces(Protocol):
+    """What gives spaces, by a connection: a `Graph`."""
+
+    @property
+    def connection(self) -> Connection:
+        """The connection."""
+        ...
+
+    def space(self, name: str) -> "Tasks":
+        """A handle on a space."""
+        ...
 
 
 class Tasks(Protocol):
@@ -67,89 +87,37 @@ def at_budgets(budgets: Sequence[int]) -> tuple[Way, ...]:
     )
 
 
-@dataclass(slots=True, kw_only=True)
-class Figure:
-    """What a way came to, summed over moments: `tokens` of the prompts before calls, `found` of the `literals`.
+def measure_files(
+    graph: Spaces,
+    files: Iterable[Path],
+    *,
+    form: str | None = None,
+    budgets: Sequence[int] = (),
+    limit: int = 0,
+    workers: int = 1,
+    on_fault: Callable[[UnreadableRunError], None] | None = None,
+    told: Callable[[int], None] = lambda _: None,
+) -> Measured:
+    """Tokens against recall for recorded runs of one's own, in a new space that is forgotten afterwards.
 
-    `stable`: tokens with which the prompt before began, too (a provider's prefix cache may know them); `asked`: steps
-    that only asked for history, and the tokens of their prompts; `misses`: by where the literal was said last.
+    `form`: one of `graphmem.exchange.formats.FORMATS`; `budgets`: further sizes of the index in tokens; `limit`: so
+    many runs of each file, 0 for all; `on_fault` is told of runs that cannot be read, else the first one is raised.
+
+    Raises:
+        UnreadableRunError: nothing can be made of a file or a run; nothing was measured.
+        InvalidValueError: a budget or number is none.
     """
-
-    way: str
-    moments: int = 0
-    literals: int = 0
-    found: int = 0
-    tokens: int = 0
-    stable: int = 0
-    asked: int = 0
-    asked_tokens: int = 0
-    misses: Counter[str] = field(default_factory=Counter)
-    missed_parameters: Counter[str] = field(default_factory=Counter)
-
-    def __add__(self, other: "Figure") -> "Figure":
-        names = (
-            "moments",
-            "literals",
-            "found",
-            "tokens",
-            "stable",
-            "asked",
-            "asked_tokens",
-            "misses",
-            "missed_parameters",
-        )
-        return Figure(way=self.way, **{name: getattr(self, name) + getattr(other, name) for name in names})
-
-    @property
-    def recall(self) -> float:
-        """Of the literals, the part that was shown; 1 where there were none."""
-        return self.found / self.literals if self.literals else 1.0
-
-    @property
-    def tokens_per_moment(self) -> float:
-        """The mean length of a prompt before calls."""
-        return self.tokens / self.moments if self.moments else 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return {
-            "way": self.way,
-            "recall": round(self.recall, 4),
-            "tokens_per_moment": round(self.tokens_per_moment, 1),
-            "stable_per_moment": round(self.stable / self.moments, 1) if self.moments else 0.0,
-            "asked_per_moment": round(self.asked / self.moments, 3) if self.moments else 0.0,
-            "asked_tokens_per_moment": round(self.asked_tokens / self.moments, 1) if self.moments else 0.0,
-            "moments": self.moments,
-            "literals": self.literals,
-            "found": self.found,
-            "misses": dict(self.misses.most_common()),
-            "missed_parameters": dict(self.missed_parameters.most_common()),
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """The figures of a set of runs, one a way; `tokenizer` counted, `exact` unless it estimates."""
-
-    runs: int
-    calls: int
-    tokenizer: str
-    exact: bool
-    figures: tuple[Figure, ...]
-
-    def of(self, way: str) -> Figure:
-        """The figure of a way by its name."""
-        return next(figure for figure in self.figures if figure.way == way)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return {
-            "runs": self.runs,
-            "calls": self.calls,
-            "tokenizer": self.tokenizer,
-            "tokens_exact": self.exact,
-            "figures": [figure.to_dict() for figure in self.figures],
-        }
+    whole_number("limit", limit)
+    for tokens in budgets:
+        whole_number("a budget", tokens, most=1_000_000)
+    found = [run for file in files for run in islice(read(file, form=form, on_fault=on_fault), limit or None)]
+    name = f"measure-{uuid4().hex}"
+    ways = (*WAYS, *at_budgets(budgets))
+    try:
+        return measure(graph.space(name), found, tokenizer=o200k(), ways=ways, workers=workers, told=told)
+    finally:
+        with suppress(NotFoundError):
+            forget(graph.connection, name)
 
 
 def measure(
@@ -264,27 +232,3 @@ class _Meter:
 def _of_messages(messages: Sequence[Message]) -> Shown:
     text = "".join(message.shown for message in messages)
     return Shown(text=text, content="\n".join(f"{message.text}\n{message.call}" for message in messages))
-
-
-def table(measured: Measured) -> str:
-    """The figures for people, with what was missed."""
-    full = measured.of(FULL).tokens_per_moment or 1.0
-    width = max(len(figure.way) for figure in measured.figures)
-    exact = "" if measured.exact else ", an estimate"
-    lines = [
-        f"{measured.runs} runs, {measured.calls} calls; tokens before a call ({measured.tokenizer}{exact})",
-        f"{'':{width}}  recall  tokens  of full  stable  asked  asked tokens",
-    ]
-    for figure in measured.figures:
-        moments = figure.moments or 1
-        lines.append(
-            f"{figure.way:{width}}  {figure.recall:6.3f}  {figure.tokens_per_moment:6,.0f}"
-            f"  {figure.tokens_per_moment / full:7.0%}  {figure.stable / moments:6,.0f}"
-            f"  {figure.asked / moments:5.2f}  {figure.asked_tokens / moments:12,.0f}"
-        )
-    missed = [figure for figure in measured.figures if figure.misses]
-    if missed:
-        lines += ["", "missed, by where it was said last"]
-    for figure in missed:
-        lines.append(f"{figure.way:{width}}  {'; '.join(f'{n} {kind}' for kind, n in figure.misses.most_common())}")
-    return "\n".join(lines)
