@@ -196,7 +196,7 @@ def _diff_lines(found: Comparison) -> Iterator[str]:
         yield "nothing differs"
         return
     at = "the beginning" if not found.parted_at else f"node {found.parted_at}, after {found.common} common actions"
-    yield f"they part at {at}"
+    yield f"they part at {at}" if found.a.actions or found.b.actions else "the same actions on both sides"
     for sign, side in (("-", found.a), ("+", found.b)):
         yield from _side_lines(sign, side)
     for state in found.differing:

@@ -57,7 +57,8 @@ class Summary(Value):
 class TraceNode(Value):
     """A node of R (a bottom-layer node): the calls of one output and what they returned.
 
-    `wrote`: ids of states that abandoned steps wrote at this node; they are not in view again by walking here.
+    `wrote`: ids of states that abandoned steps wrote at this node, or in the output whose calls it is; they are not in
+    view again by walking here.
     """
 
     key: str
@@ -68,7 +69,10 @@ class TraceNode(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried(Value):
-    """A child of p_b: what was done from here before. Results are excerpts; `notes`: of failed subgoals over it."""
+    """A child of p_b: what was done from here before. Results are excerpts; `notes`: of failed subgoals over it.
+
+    `wrote`: as of a `TraceNode`.
+    """
 
     number: int
     results: tuple[Observation, ...]

@@ -178,6 +178,18 @@ def test_a_verdict_on_what_came_with_a_fork_is_said_to_change_nothing_and_why(en
     assert "failed, about the text that came with the fork: no" in told(env, "why", "plan-b", "summary:0")
 
 
+def test_diff_tells_a_verdict_and_refs_that_alone_differ(env: dict[str, str | None], graph: graphmem.Graph) -> None:
+    told(env, "fork", "trip", "plan-b")
+    told(env, "maintain", "trip", "0", "--fail", "too loud")
+    task = graph.space(str(env["GRAPHMEM_SPACE"])).task("trip")
+    say(task.open_request(), update("booking", "supports>quiet"))
+    lines = told(env, "diff", "trip", ".", "plan-b").split("\n")
+    assert lines[0] == "the same actions on both sides"
+    assert "- subgoal 0: looked at hotels [failed: too loud]" in lines
+    assert "+ subgoal 0: looked at hotels [unchecked]" in lines
+    assert "    -supports quiet" in lines
+
+
 def test_a_verdict_on_what_was_left_is_said_to_be_off_the_path(env: dict[str, str | None]) -> None:
     key = json.loads(told(env, "revise", "trip", "0", "--feedback", "no", "--json"))["about"]
     assert "the summary is not on the path any more" in told(env, "maintain", "trip", key, "--fail", "worse")
