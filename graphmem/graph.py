@@ -17,6 +17,7 @@ from graphmem.exchange.forgetting import Forgotten, forget
 from graphmem.exchange.pruning import Age, Pruned, prune
 from graphmem.exchange.restoring import Imported, restore
 from graphmem.exchange.sizes import TaskSize, sizes
+from graphmem.exchange.unwritten import discard
 from graphmem.llm.tokens import Tokenizer, WhenUsed
 from graphmem.store import Connection, Show, Trace, init, schema_version
 from graphmem.task import Comparison, Context, Past, Task
@@ -48,16 +49,19 @@ class Graph:
         catching_up.close(self._context.connection)
         self._context.connection.close()
 
-    def catch_up(self, files: Iterable[Path] = (), *, space: str | None = None) -> tuple[CaughtUp, ...]:
+    def catch_up(
+        self, files: Iterable[Path] = (), *, space: str | None = None, run: str | None = None
+    ) -> tuple[CaughtUp, ...]:
         """Bring in what watched clients said while the graph was away, of all tasks or of those of a space.
 
         `files`: these, whatever address they were written for; without any, all on this machine that wait for it.
+        `run`: another name for the conversation than the one it was watched with.
 
         Raises:
             InvalidValueError: a file is none in which messages wait.
             StoreError: the graph is still away; what was not brought in goes on waiting.
         """
-        return catching_up.catch_up_files(self._context, files, space=space)
+        return catching_up.catch_up_files(self._context, files, space=space, run=run)
 
     def space(self, name: str) -> "Space":
         """A tenant's part of the graph. There is no default one.
@@ -216,15 +220,18 @@ class Space:
     ) -> Forgotten:
         """Delete a task, or all of the space: afterwards no property in the database holds its text.
 
-        Its writers are refused from the start; an interrupted call is repeated and goes on.
+        Its writers are refused from the start; an interrupted call is repeated and goes on. What watched clients said
+        and waits on this machine is deleted as well.
 
         Raises:
             NotFoundError: there is no such space or task.
             HasForksError: forks of the task hold copies of its texts; `with_forks` takes them, too.
         """
-        return forget(
-            self._context.connection, self.name, task, with_forks=with_forks, dry_run=dry_run, progress=progress
-        )
+        connection = self._context.connection
+        forgotten = forget(connection, self.name, task, with_forks=with_forks, dry_run=dry_run, progress=progress)
+        if not dry_run:
+            discard(connection, self.name, None if task is None else forgotten.tasks)
+        return forgotten
 
     def load(
         self, file: str | Path, *, as_task: str | None = None, progress: Callable[[str], None] | None = None

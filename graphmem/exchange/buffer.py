@@ -23,6 +23,7 @@ from graphmem.vocabulary import Json, digest, json_text
 LIMIT_BYTES: Final = 64 << 20
 FORMAT: Final = 1
 _POLL_SECONDS: Final = 0.02
+_SET_ASIDE: Final = ".refused.jsonl"
 
 Messages: TypeAlias = Sequence[Mapping[str, Any]]
 
@@ -99,6 +100,16 @@ class Buffer:
         self._last: tuple[int, int, int] | None = None
         self._messages: Messages = ()
 
+    @property
+    def is_set_aside(self) -> bool:
+        """Whether it holds what the graph has refused."""
+        return self.path.name.endswith(_SET_ASIDE)
+
+    def set_aside(self) -> "Buffer":
+        """The buffer beside it, for what the graph refuses."""
+        path = self.path.with_name(self.path.name.removesuffix(".jsonl") + _SET_ASIDE)
+        return Buffer(self.address, path, handle=self._handle, limit_bytes=self._limit)
+
     def append(self, messages: Messages) -> None:
         """Keep a conversation as it stands now; it is on the disk when this returns.
 
@@ -150,12 +161,13 @@ class Buffer:
             if line.keep and (found is None or found.end != line.on):
                 continue  # what it goes on from is damaged
             before = () if found is None else found.messages
-            grows = found is not None and line.keep == len(before)
+            messages = before[: line.keep] + line.messages
+            grows = messages[: len(before)] == before
             if found is not None and not grows and found.end > after:
                 yield found
             exchanges = found.exchanges if found is not None and grows else 0
             found = Read(
-                messages=before[: line.keep] + line.messages,
+                messages=messages,
                 exchanges=exchanges + (line.end > after),
                 end=line.end,
             )

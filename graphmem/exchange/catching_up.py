@@ -3,7 +3,7 @@
 Order is that of the file, one process at a time; recording knows what it has written, so an interruption costs nothing
 and doubles nothing. A courier works in a thread of its own, which lives while there is something to do. A graph that is
 away is tried again after 1, 2, 4, 8, 10, 10, … seconds, and nobody waits for it. Invariant: what the graph refuses for
-good is said and left out, and does not keep what follows from being written.
+good is said and set aside, and does not keep what follows from being written.
 """
 
 import atexit
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakSet
 
-from graphmem.errors import GraphmemError, LimitError, StaleStatusError, StoreError
+from graphmem.errors import GraphmemError, LimitError, StaleStatusError, StoreError, TaskHeldError
 from graphmem.exchange.buffer import Address, Buffer, Messages, buffer_folder, head_of
 from graphmem.exchange.recording import record
 from graphmem.exchange.unwritten import all_waiting
@@ -58,23 +58,30 @@ def catch_up(task: Task, *, run: str = "", folder: Path | None = None) -> Caught
 
 
 def catch_up_files(
-    context: Context, files: Iterable[Path] = (), *, space: str | None = None, folder: Path | None = None
+    context: Context,
+    files: Iterable[Path] = (),
+    *,
+    space: str | None = None,
+    run: str | None = None,
+    folder: Path | None = None,
 ) -> tuple[CaughtUp, ...]:
     """Bring files into the graph, whatever address they were written for; without any, all that wait for this one.
+
+    `run`: another name for the conversation than the one it was watched with.
 
     Raises:
         InvalidValueError: a file is no buffer.
         StoreError: the graph is away; what was not brought in goes on waiting.
     """
     ours = (context.connection.uri, context.connection.database)
-    named = tuple(files)
-    chosen = named or [Path(one.path) for one in all_waiting(folder) if (one.uri, one.database) == ours]
+    waiting = (one for one in all_waiting(folder) if (one.uri, one.database) == ours and not one.is_refused)
+    chosen = tuple(files) or [Path(one.path) for one in waiting]
     done = []
     for path in chosen:
         address, handle = head_of(path)
         if space in (None, address.space):
             task = Task(context, address.space, address.task, **handle)
-            done.append(deliver(task, Buffer(address, path)))
+            done.append(deliver(task, Buffer(address, path, handle=handle), run=run))
     return tuple(done)
 
 
@@ -90,37 +97,49 @@ def deliver(
     task: Task,
     buffer: Buffer,
     *,
+    run: str | None = None,
     written: Written = lambda _: None,
     refuse: Refuse = lambda _: None,
 ) -> CaughtUp:
-    """Bring what waits in a buffer into a task, and delete the file.
+    """Bring what waits in a buffer into a task, and delete the file. What the graph refuses is set aside.
 
     `written` is called with each conversation that is in the graph, `refuse` with why one is not.
 
     Raises:
         StoreError: the graph is away.
     """
-    run = buffer.address.run
+    name = buffer.address.run if run is None else run
     exchanges, refused = 0, list[str]()
     with buffer.reading(timeout_seconds=_OTHERS_SECONDS) as is_ours:
         end, size = 0, buffer.size() if is_ours else 0  # else another process brings it in
         while size:
             for read in buffer.conversations(after=end):
-                try:
-                    record(task, read.messages, run=run)
-                except (StoreError, StaleStatusError):
-                    raise
-                except GraphmemError as error:
-                    if task.context.connection in _closed:
-                        raise
-                    refuse(error)
-                    refused.append(str(error))
-                else:
+                error = _refusal(task, read.messages, run=name)
+                if error is None:
                     written(read.messages)
                     exchanges += read.exchanges
+                else:
+                    if not buffer.is_set_aside:
+                        buffer.set_aside().append(read.messages)
+                    refused.append(str(error))
+                    refuse(error)
                 end = read.end
-            size = 0 if buffer.remove(max(end, size)) else buffer.size()
-    return CaughtUp(space=task.space, task=task.name, run=run, exchanges=exchanges, refused=tuple(refused))
+            is_over = (buffer.is_set_aside and refused) or buffer.remove(max(end, size))
+            size = 0 if is_over else buffer.size()
+    return CaughtUp(space=task.space, task=task.name, run=name, exchanges=exchanges, refused=tuple(refused))
+
+
+def _refusal(task: Task, messages: Messages, *, run: str) -> GraphmemError | None:
+    """Record, or why that will never do."""
+    try:
+        record(task, messages, run=run)
+    except (StoreError, StaleStatusError, TaskHeldError):
+        raise
+    except GraphmemError as error:
+        if task.context.connection in _closed:
+            raise
+        return error
+    return None
 
 
 class Courier:
@@ -208,7 +227,9 @@ class Courier:
             schema_version(self.connection)  # one read, that fails at once; and it may be another database by now
             deliver(self._task, self._buffer, written=self._written, refuse=self._refuse)
             if (unkept := self._unkept) is not None:
-                record(self._task, unkept, run=self._buffer.address.run)
+                error = _refusal(self._task, unkept, run=self._buffer.address.run)
+                if error is not None:
+                    self._refuse(error)
                 self._unkept = None if self._unkept is unkept else self._unkept
         except Exception as error:  # noqa: BLE001  # a defect must not end the thread: what waits is tried again
             self._say_away(error)

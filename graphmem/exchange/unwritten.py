@@ -3,13 +3,14 @@
 Invariant: no text of a message is told, only how many there are and since when.
 """
 
+import shlex
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from graphmem.errors import GraphmemError
+from graphmem.errors import GraphmemError, ServerError
 from graphmem.exchange.buffer import Buffer, buffer_folder, head_of, lines_of
 from graphmem.inspect import Check
 from graphmem.state.values import Value
@@ -21,7 +22,10 @@ _TOLD: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting(Value):
-    """A buffer that is not empty: whose it is, how many exchanges wait in it, since and until when (unix time)."""
+    """A buffer that is not empty: whose it is, how many exchanges wait in it, since and until when (unix time).
+
+    `is_refused`: they do not wait; the graph has refused them.
+    """
 
     path: str
     uri: str
@@ -33,6 +37,7 @@ class Waiting(Value):
     bytes: int
     since: float
     until: float
+    is_refused: bool = False
 
 
 def all_waiting(folder: Path | None = None) -> tuple[Waiting, ...]:
@@ -45,6 +50,7 @@ def waiting_in(path: Path) -> Waiting | None:
     """What waits in a file; None when nothing does, or it is no buffer."""
     try:
         address, _ = head_of(path)
+        is_refused = Buffer(address, path).is_set_aside
         times = [line.at for line in lines_of(path)]
         size = path.stat().st_size
     except (GraphmemError, OSError):
@@ -62,13 +68,20 @@ def waiting_in(path: Path) -> Waiting | None:
         bytes=size,
         since=min(times),
         until=max(times),
+        is_refused=is_refused,
     )
 
 
-def discard(connection: Connection, space: str, tasks: Collection[str], *, folder: Path | None = None) -> int:
-    """Delete what waits for tasks of a graph, for whoever forgets them; how many exchanges that were."""
+def discard(
+    connection: Connection, space: str, tasks: Collection[str] | None = None, *, folder: Path | None = None
+) -> int:
+    """Delete what waits for tasks of a graph, or for all of a space, when they are forgotten; how many exchanges."""
     where = (connection.uri, connection.database, space)
-    found = [o for o in all_waiting(folder) if (o.uri, o.database, o.space) == where and o.task in tasks]
+    try:
+        waiting = all_waiting(folder)
+    except ServerError:  # no package that knows where the user's folders are: nothing was ever kept there
+        return 0
+    found = [o for o in waiting if (o.uri, o.database, o.space) == where and (tasks is None or o.task in tasks)]
     for one in found:
         path = Path(one.path)
         Buffer(head_of(path)[0], path).remove()
@@ -76,22 +89,29 @@ def discard(connection: Connection, space: str, tasks: Collection[str], *, folde
 
 
 def examine_buffers(folder: Path | None = None) -> Check:
-    """Whether messages of watched clients wait for a graph, and how they get there."""
+    """Whether messages of watched clients wait for a graph, or were refused, and how they get there."""
     try:
         found = all_waiting(folder)
     except (GraphmemError, OSError) as error:
         return Check(name="buffers", verdict="skipped", what=str(error))
-    if not found:
-        return Check(name="buffers", verdict="ok", what="nothing waits to be written")
-    exchanges = sum(one.exchanges for one in found)
-    if time.time() - found[0].since < _BEING_WRITTEN_SECONDS:
-        return Check(name="buffers", verdict="ok", what=f"{exchanges} exchanges are just being written")
-    return Check(
-        name="buffers",
-        verdict="wrong",
-        what=f"{exchanges} exchanges of watched clients wait to be written: {_told(found)}",
-        command="graphmem catch-up",
-    )
+    waiting = [one for one in found if not one.is_refused]
+    if waiting and time.time() - waiting[0].since >= _BEING_WRITTEN_SECONDS:
+        what = f"{_exchanges(waiting)} of watched clients wait to be written: {_told(waiting)}"
+        return Check(name="buffers", verdict="wrong", what=what, command="graphmem catch-up")
+    if refused := [one for one in found if one.is_refused]:
+        return Check(
+            name="buffers",
+            verdict="wrong",
+            what=f"{_exchanges(refused)} go on with none of what their tasks have, and were refused: {_told(refused)}. "
+            "Bring them in as a conversation of its own, or delete the file",
+            command=f"graphmem catch-up --run NAME {shlex.quote(refused[0].path)}",
+        )
+    what = f"{_exchanges(waiting)} are just being written" if waiting else "nothing waits to be written"
+    return Check(name="buffers", verdict="ok", what=what)
+
+
+def _exchanges(found: Sequence[Waiting]) -> str:
+    return f"{sum(one.exchanges for one in found)} exchanges"
 
 
 def _told(found: Sequence[Waiting]) -> str:

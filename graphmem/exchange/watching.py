@@ -101,11 +101,12 @@ class Watcher:
 
     def _refuse(self, error: GraphmemError) -> None:
         with self._lock:
-            self._known = self._in_graph
+            self._known = self._in_graph or self._known  # what is refused from the start goes on being refused, whole
         hint = " An agent that sends a part of its history alone must go on in the same process." * isinstance(
             error, RunDiffersError
         )
-        self._say(f"refused: {type(error).__name__}", "some messages are not recorded. %s%s", error, hint)
+        text = "some messages are not recorded, and set aside (`graphmem doctor` says where). %s%s"
+        self._say(f"refused: {type(error).__name__}", text, error, hint)
 
     def _say(self, what: str, text: str, *about: object) -> None:
         if what not in self._said:

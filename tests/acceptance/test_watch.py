@@ -17,7 +17,8 @@ from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
 
 import graphmem
-from graphmem.exchange import catch_up, record, watch
+from graphmem.exchange import all_waiting, catch_up, examine_buffers, record, watch
+from graphmem.exchange.catching_up import buffer_of, settle
 from graphmem.store import Connection
 from tests.openai_server import KEY, Asked, OpenAIServer, Reply, call, calls, completion, fails, openai_server, says
 
@@ -453,21 +454,33 @@ def test_a_second_conversation_has_a_name_of_its_own(
     assert said == []
 
 
-def test_messages_that_differ_from_what_the_task_has_are_left_out_with_what_to_do(
-    connection: Connection, space: graphmem.Space, tmp_path: Path, said: list[str]
+def test_messages_that_differ_from_what_the_task_has_are_set_aside_with_what_to_do(
+    graph: graphmem.Graph, connection: Connection, space: graphmem.Space, tmp_path: Path, said: list[str]
 ) -> None:
     task = space.task("t")
     record(task, [USER, {"role": "assistant", "content": ANSWER}])
     before = ledger(connection, task)
     with openai_server(iter(lambda: echo, None)) as server:
         watched = watch(client(server), task, folder=tmp_path)
+        messages: list[Any] = []
         for text in ("Something else", "Something else again"):
-            assert ask(watched, [{"role": "user", "content": text}]).choices[0].message.content == f"you said {text}"
-            graphmem.exchange.catching_up.settle()
+            messages.append({"role": "user", "content": text})
+            messages.append(ask(watched, messages[-3:]).choices[0].message)  # an agent that was started again
+            assert messages[-1].content == f"you said {text}"
+            assert settle(graph.connection, seconds=60.0)
         watched.close()
     assert ledger(connection, task) == before
-    assert list(tmp_path.iterdir()) == []
     assert sum("not those that were recorded" in one for one in said) == 1
+    (aside,) = all_waiting(tmp_path)
+    assert (aside.is_refused, aside.exchanges) == (True, 2)
+    check = examine_buffers(tmp_path)
+    assert check.verdict == "wrong"
+    assert check.command == f"graphmem catch-up --run NAME {aside.path}"
+    assert len(graph.catch_up([Path(aside.path)])[0].refused) == 1
+    assert all_waiting(tmp_path) == (aside,)
+    (caught,) = graph.catch_up([Path(aside.path)], run="later")
+    assert (caught.exchanges, caught.refused, list(tmp_path.iterdir())) == (2, (), [])
+    assert [row["kind"] for row in ledger(connection, task)] == ["open", "step"] * 3
 
 
 def test_a_new_process_goes_on_where_the_last_one_stopped(
@@ -510,7 +523,6 @@ def test_pictures_are_named_and_not_kept(connection: Connection, space: graphmem
     task = space.task("t")
     with openai_server([says("A cat.")]) as server:
         watched = watch(client(server), task, folder=tmp_path)
-        graphmem.exchange.catching_up.settle()
         ask(watched, [message])
         brought_in(task, tmp_path)
         watched.close()
@@ -545,3 +557,20 @@ def test_no_key_is_in_the_buffer_the_graph_or_the_log(
     texts.append(caplog.text)
     for secret in (KEY, "Bearer", "Authorization", "authorization", "pass-word-1234"):
         assert [text for text in texts if secret in text] == []
+
+
+def test_a_task_that_is_forgotten_is_forgotten_in_the_buffer_as_well(
+    graph: graphmem.Graph,
+    space: graphmem.Space,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GRAPHMEM_HOME", str(tmp_path))
+    for name in ("t", "other"):
+        record(space.task(name), [USER])
+        buffer_of(space.task(name)).append([USER, {"role": "assistant", "content": "a secret"}])
+    space.forget("t", dry_run=True)
+    assert len(all_waiting()) == 2
+    space.forget("t")
+    assert [one.task for one in all_waiting()] == ["other"]
+    assert [one.task for one in graph.catch_up()] == ["other"]
