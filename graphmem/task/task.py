@@ -313,13 +313,18 @@ class Task:
     def prompt(self, *, at: int | None = None, budget_tokens: int | None = None) -> Prompt:
         """Path and status of the open request as one prompt; with `at`, what the model saw when it gave that step.
 
-        `budget_tokens` limits the path's part.
+        `budget_tokens` limits the path's part; that of then stands with `at`.
 
         Raises:
             NotFoundError: there is no such task or step.
             NoOpenRequestError: no request is open, or was.
+            InvalidValueError: the budget is none, or comes with `at`.
         """
         if at is not None:
+            if budget_tokens is not None:
+                raise InvalidValueError(
+                    "a prompt of the past has the budget it had; give at or budget_tokens, not both"
+                )
             return self.at(at).prompt()
         for _ in range(_READS):
             try:

@@ -289,6 +289,13 @@ def test_the_prompt_of_a_step_keeps_the_budget_that_was_given(space: Space) -> N
     assert len({len(text) for text in shown.values()}) == 5
 
 
+def test_a_prompt_of_the_past_takes_no_budget_of_now(space: Space) -> None:
+    task = space.task("t")
+    grow(task.request("one"), "a")
+    with pytest.raises(InvalidValueError, match="not both"):
+        task.prompt(at=2, budget_tokens=10)
+
+
 def test_the_prompt_of_a_step_that_was_shown_the_status_alone_is_that_status(space: Space) -> None:
     task = space.task("t")
     request = task.request("one")
