@@ -10,13 +10,13 @@ import atexit
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from weakref import WeakSet
 
-from graphmem.errors import GraphmemError, LimitError, StaleStatusError, StoreError, TaskHeldError
+from graphmem.errors import GraphmemError, InvalidValueError, LimitError, StaleStatusError, StoreError, TaskHeldError
 from graphmem.exchange.buffer import Address, Buffer, Messages, buffer_folder, head_of
 from graphmem.exchange.recording import record
 from graphmem.exchange.unwritten import all_waiting
@@ -80,9 +80,16 @@ def catch_up_files(
     for path in chosen:
         address, handle = head_of(path)
         if space in (None, address.space):
-            task = Task(context, address.space, address.task, **handle)
+            task = _task(context, address, handle)
             done.append(deliver(task, Buffer(address, path, handle=handle), run=run))
     return tuple(done)
+
+
+def _task(context: Context, address: Address, handle: Mapping[str, Any]) -> Task:
+    try:
+        return Task(context, address.space, address.task, **handle)
+    except TypeError as error:
+        raise InvalidValueError(f"the file of {address.space}/{address.task} is damaged: {error}") from error
 
 
 def buffer_of(task: Task, *, run: str = "", folder: Path | None = None) -> Buffer:

@@ -191,10 +191,14 @@ def test_init_is_harmless_twice(env: dict[str, str | None]) -> None:
         assert json.loads(run(env, "init", "--json").stdout)["schema"] == 2
 
 
-def test_doctor_is_content_with_a_healthy_space(env: dict[str, str | None]) -> None:
+def test_doctor_is_content_with_a_healthy_space(env: dict[str, str | None], tmp_path: Path) -> None:
+    env["GRAPHMEM_HOME"] = str(tmp_path)  # where nothing waits
     answer = run(env, "doctor")
     assert answer.exit_code == 0, answer.output
-    assert [line.split()[0] for line in answer.stdout.splitlines()] == ["ok"] * 4
+    assert [line.split()[1] for line in answer.stdout.splitlines()] == [
+        *("buffers:", "server:", "schema:", "indexes:", "audit:")
+    ]
+    assert [line.split()[0] for line in answer.stdout.splitlines()] == ["ok"] * 5
     assert json.loads(run(env, "doctor", "--json").stdout)["ok"]
 
 
@@ -277,6 +281,8 @@ def test_every_command_and_option_is_documented() -> None:
         *("", "up", "down", "server", "server status", "server logs", "init", "doctor", "demo", "tasks", "requests"),
         *("status", "states", "show", "disclose", "log", "why", "impact", "blame", "cypher", "browser"),
         *("path", "tree", "diff", "prompt", "grep", "compress", "maintain", "revise", "fork"),
+        *("catch-up", "run", "resume", "import-run", "measure", "mcp", "server dump", "server load"),
+        *("export", "import", "prune", "size", "forget"),
     }
     options = {option for command in found.values() for parameter in command.params for option in parameter.opts}
     assert "--password" not in options
