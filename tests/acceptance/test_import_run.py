@@ -254,13 +254,10 @@ def _runs() -> list[dict[str, Any]]:
     return [{"task_id": i % 2, "traj": c} for i, c in enumerate([*conversations, FIRST, SECOND, THIRD, FIRST])]
 
 
-def test_an_import_that_is_killed_at_any_time_is_completed(
-    graph: graphmem.Graph, space: graphmem.Space, server_env: Mapping[str, str], tmp_path: Path
-) -> None:
-    whole, killed = write(tmp_path / "whole.jsonl", *_runs()), write(tmp_path / "killed.jsonl", *_runs())
-    done = space.import_runs(whole)
+def in_processes(server_env: Mapping[str, str], space: str, path: Path, how: str) -> None:
+    """Import in children of a process of its own: killed at any time, or several at once."""
     process = subprocess.run(
-        [sys.executable, __file__, space.name, str(killed)],
+        [sys.executable, __file__, space, str(path), how],
         env={**os.environ, **server_env},
         capture_output=True,
         text=True,
@@ -268,8 +265,16 @@ def test_an_import_that_is_killed_at_any_time_is_completed(
         check=False,
     )
     assert process.returncode == 0, process.stderr
+
+
+@pytest.mark.parametrize("how", ["killed", "raced"])
+def test_an_import_that_is_killed_at_any_time_or_made_by_several_at_once_is_the_same(
+    graph: graphmem.Graph, space: graphmem.Space, server_env: Mapping[str, str], tmp_path: Path, how: str
+) -> None:
+    done = space.import_runs(write(tmp_path / "whole.jsonl", *_runs()))
+    in_processes(server_env, space.name, write(tmp_path / f"{how}.jsonl", *_runs()), how)
     for name in done.tasks:
-        mine = picture(graph, space.task(name.replace("whole", "killed")))
+        mine = picture(graph, space.task(name.replace("whole", how)))
         assert mine == picture(graph, space.task(name))
 
 
@@ -298,5 +303,11 @@ def _killed(space: str, path: str, drawn: random.Random) -> int:
     return 0 if kills >= 4 and last == 0 else 1
 
 
+def _raced(space: str, path: str) -> int:
+    children = [_child(space, path) for _ in range(3)]
+    return max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
+
+
 if __name__ == "__main__":
-    sys.exit(_killed(sys.argv[1], sys.argv[2], random.Random(7)))
+    _space, _path, _how = sys.argv[1:]
+    sys.exit(_killed(_space, _path, random.Random(7)) if _how == "killed" else _raced(_space, _path))
