@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 from uuid import uuid4
 
 import graphmem
@@ -210,7 +210,7 @@ def _mean(counts: Sequence[int]) -> float:
     return round(mean(counts), 2) if counts else 0.0
 
 
-def _rows(graph: graphmem.Graph, task: graphmem.Task, name: str, text: str) -> list[Any]:
+def _rows(graph: graphmem.Graph, task: graphmem.Task, name: str, text: LiteralString) -> list[Any]:
     return list(graph.connection.run(f"experiment/{name}", text, {"key": f"{task.space}/{task.name}"}))
 
 
