@@ -127,6 +127,40 @@ def server_logs(lines: int, home: Path | None, as_json: bool) -> None:
         click.echo(visible(line))
 
 
+@server.command("dump")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@home_option
+@json_option
+def server_dump(file: Path, home: Path | None, as_json: bool) -> None:
+    """Back up its database to one file, while it is down.
+
+    By Neo4j's own `neo4j-admin database dump`; any Neo4j of the same version or a later one can load the file.
+    """
+    from graphmem import server
+
+    size = server.dump(file, home, progress=say)
+    if as_json:
+        print_json({"file": str(file), "bytes": size})
+    else:
+        click.echo(f"{size:,} bytes in {file}")
+
+
+@server.command("load")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--overwrite", is_flag=True, help="In the place of the database that is there.")
+@home_option
+@json_option
+def server_load(file: Path, overwrite: bool, home: Path | None, as_json: bool) -> None:
+    """Bring back what `dump` wrote, while it is down."""
+    from graphmem import server
+
+    server.load(file, home, overwrite=overwrite, progress=say)
+    if as_json:
+        print_json({"file": str(file)})
+    else:
+        click.echo(f"loaded {file}; `{typed('graphmem up')}` starts the server")
+
+
 @click.command()
 @connection_options
 @json_option

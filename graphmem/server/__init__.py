@@ -5,8 +5,9 @@ checked against `neo4j-*.lock.json`, and never redistributed. It listens on the 
 authentication on.
 """
 
+from graphmem.server.backup import dump, load
 from graphmem.server.lifecycle import down, running, up
 from graphmem.server.values import Server, ServerStatus
 from graphmem.server.watch import find, logs, status
 
-__all__ = ["Server", "ServerStatus", "down", "find", "logs", "running", "status", "up"]
+__all__ = ["Server", "ServerStatus", "down", "dump", "find", "load", "logs", "running", "status", "up"]
