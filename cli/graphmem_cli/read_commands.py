@@ -1,4 +1,4 @@
-"""Commands that look: tasks, requests, status, states, show, disclose, log, cypher.
+"""Commands that look: tasks, requests, status, states, show, disclose, log.
 
 Each calls one function of `graphmem.inspect` (status: of the task itself, as an agent would) and prints the answer.
 """
@@ -12,7 +12,6 @@ import click
 from graphmem import inspect
 from graphmem.errors import NoOpenRequestError, NotFoundError
 from graphmem.graph import Graph
-from graphmem.vocabulary import Json, json_text
 from graphmem_cli.options import (
     Command,
     Reach,
@@ -29,12 +28,10 @@ from graphmem_cli.options import (
 from graphmem_cli.sheets import (
     change_words,
     disclosure_lines,
-    query_lines,
-    record_lines,
     result_words,
     show_lines,
 )
-from graphmem_cli.tables import page_width, table, terminal_width, visible, width
+from graphmem_cli.tables import visible
 
 
 def _read(command: Command) -> Command:
@@ -233,69 +230,9 @@ def _log_cells(line: inspect.LogLine, *, left: bool) -> Sequence[object]:
     return line.number, line.request, line.kind, *abandoned, node, change_words(line), result_words(line)
 
 
-@click.command()
-@click.argument("name", required=False)
-@click.option(
-    "-p", "given", metavar="KEY=VALUE", multiple=True, help="A parameter; --space gives the one called space."
-)
-@click.option("--space", envvar="GRAPHMEM_SPACE", show_envvar=True, help="The space to look into.")
-@connection_options
-@json_option
-def cypher(reach: Reach, name: str | None, given: tuple[str, ...], space: str | None, as_json: bool) -> None:
-    """Run a named query, or list them.
-
-    Without NAME it lists the read-only queries of cypher/inspect/ with their parameters, optional ones in brackets.
-    """
-    if name is None:
-        _list_queries(as_json)
-        return
-    params: dict[str, Any] = dict(_pair(text) for text in given)
-    about = {query.name: query for query in inspect.named_queries()}.get(name)
-    if space is not None and about is not None and "space" in about.params:
-        params.setdefault("space", space)
-    with _open(reach) as graph:
-        found = inspect.run_named(graph.connection, name, params)
-    if as_json:
-        print_json([dict(zip(found.columns, row, strict=True)) for row in found.rows])
-    elif found.rows:
-        _print_rows(found)
-    else:
-        say("no rows")
-
-
-def _print_rows(found: inspect.Table) -> None:
-    """A table where it fits, else each row as a record: nothing is cut."""
-    headers = [column.upper() for column in found.columns]
-    lines = list(table(headers, [[_plain_cell(cell) for cell in row] for row in found.rows], columns=None))
-    columns = terminal_width()
-    if columns is None or all(width(line) <= columns for line in lines):
-        _echo(iter(lines))
-    else:
-        _echo(record_lines(found.columns, found.rows, width=columns))
-
-
-def _plain_cell(cell: Json) -> object:
-    return cell if cell is None or isinstance(cell, str | int | float) else json_text(cell)
-
-
-def _list_queries(as_json: bool) -> None:
-    found = inspect.named_queries()
-    if as_json:
-        print_json([about.to_dict() for about in found])
-    else:
-        _echo(query_lines(found, columns=page_width()))
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, sign, value = text.partition("=")
-    if not sign or not key:
-        raise click.UsageError(f"-p {text}: write -p key=value")
-    return key, value
-
-
 def _echo(lines: Iterator[str]) -> None:
     for line in lines:
         click.echo(line)
 
 
-commands: Final[tuple[click.Command, ...]] = (tasks, requests, status, states, show, disclose, log, cypher)
+commands: Final[tuple[click.Command, ...]] = (tasks, requests, status, states, show, disclose, log)

@@ -4,6 +4,7 @@ Whatever the command line shows is a function here, over a connection (`graph.co
 values. Nothing is written, and a task is looked at without being locked.
 """
 
+from graphmem.inspect.asking import Answer, ask
 from graphmem.inspect.audits import audit, audit_names
 from graphmem.inspect.blame import blame
 from graphmem.inspect.disclosure import disclose
@@ -54,6 +55,7 @@ from graphmem.inspect.values import (
 __all__ = [
     "Affected",
     "AffectedRequest",
+    "Answer",
     "Blame",
     "BlamedPart",
     "Check",
@@ -88,6 +90,7 @@ __all__ = [
     "Written",
     "WrittenBy",
     "WroteState",
+    "ask",
     "audit",
     "audit_names",
     "blame",

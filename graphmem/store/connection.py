@@ -218,6 +218,12 @@ class Connection:
             yield lambda text, p: [dict(record) for record in tx.run(text, p=dict(p))]
             tx.commit()
 
+    @contextmanager
+    def reading(self, name: str) -> Iterator[tuple[neo4j.Session, list[Row]]]:
+        """A session in READ mode for an operator's own statement, and a list for its rows; errors leave as ours."""
+        with self._timed(name) as rows, self._mapped(), self._session(neo4j.READ_ACCESS) as session:
+            yield session, rows
+
     def _session(self, mode: str, *, fetch_size: int = 1000) -> neo4j.Session:
         if self.read_only and mode == neo4j.WRITE_ACCESS:
             raise StoreError(f"this connection to {self.uri} was opened to read only; nothing was written.")

@@ -53,7 +53,7 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("query", {"name": "why", "params": {"id": "a", "lineages": ["k"]}}, "takes id, not lineages"),
     ("query", {"name": "blame"}, "blame needs id"),
     ("query", {"name": "states", "params": {"limit": -1}}, "at least 1"),
-    ("compress", {"text": ""}, "empty"),
+    ("compress", {"text": ""}, "nothing to compress"),
     ("revise", {"target": 5}, "Targets are|Nothing|no summary"),
     ("revise", {"world": "better"}, "world"),
     ("fork", {"name": "of/another"}, "not a name"),

@@ -49,10 +49,10 @@ def tokens(answer: Any) -> int:
 
 
 def cut(value: Any, *, named: bool = False) -> list[str]:
-    """The texts that end in … and have no id beside or above them."""
+    """The texts that end in … and have no id beside or above them; names of nodes are short by themselves."""
     match value:
         case str():
-            return [value] if value.endswith("…") and not named else []
+            return [value] if value.endswith("…") and len(value) > 100 and not named else []
         case dict():
             named = named or "id" in value
             return [text for name, item in value.items() if name != "left_out" for text in cut(item, named=named)]
@@ -135,7 +135,7 @@ async def whole(a: Assistant, id_: str) -> str:
     text, offset = "", 0
     while True:
         page = await a.call("show", id=id_, offset=offset)
-        text += page["text"]
+        text += str(page["text"])
         if page["next_offset"] is None:
             return text
         assert page["next_offset"] > offset

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from graphmem.errors import InvalidValueError
+from graphmem.state.fields import shown
 from graphmem.state.values import Access, Operation, Ref, StepOutput, ToolCall
 from graphmem.trace import World
 from graphmem.vocabulary import Relation, StateKind, short_name
@@ -238,8 +239,7 @@ def _fault(kind: str, message: str, given: object) -> str:
         return "it is missing"
     if kind == "extra_forbidden":
         return "this tool has no such argument"
-    shown = short_name(given) if isinstance(given, str) else type(given).__name__ if given is not None else "null"
-    return f"{message.lower()}, not {shown}" if isinstance(given, str) else f"{message.lower()}, not a {shown}"
+    return f"{message.lower()}, not {shown(given)}"
 
 
 def schema(model: type[Arguments]) -> dict[str, Any]:

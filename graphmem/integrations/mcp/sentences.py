@@ -4,6 +4,7 @@ The library's own messages name methods of Python; those that a model is likely 
 tools. Invariant: no stack trace, no password, no recorded text, and nothing longer than a few lines.
 """
 
+import re
 from typing import Final
 
 from graphmem.errors import (
@@ -22,6 +23,7 @@ from graphmem.errors import (
 )
 
 _CHARACTERS: Final = 1_500
+_HANDLE: Final = re.compile(r"\b(?:Task|Request)\([^()\s]*(?:, \d+)?\):? ")
 _TARGETS: Final = 20
 CRASHED: Final = "graphmem failed on this call; the log of its server says why. `status` shows what was recorded."
 
@@ -61,4 +63,4 @@ def _said(error: GraphmemError) -> str:
             return "The database refuses this server; its operator has to look at it (`graphmem doctor`)."
         case QueryTimeoutError():
             return "The database took too long and gave up. Ask for less, or try again."
-    return str(error)
+    return _HANDLE.sub("", str(error))
