@@ -127,5 +127,12 @@ def _summary(row: Row, on_path: bool) -> TreeNode:
 
 def _request(row: Row) -> TreeRequest:
     given = {name: value for name, value in row.items() if name != "is_open"}
-    closed: Literal["abandoned", "finished"] = "abandoned" if row["abandoned_step"] is not None else "finished"
-    return TreeRequest(**given, standing="open" if row["is_open"] else closed)
+    return TreeRequest(**given, standing=_standing(row))
+
+
+def _standing(row: Row) -> Literal["open", "abandoned", "cut", "finished"]:
+    if row["is_open"]:
+        return "open"
+    if row["abandoned_step"] is not None:
+        return "abandoned"
+    return "cut" if row["finished_step"] is None else "finished"

@@ -61,10 +61,13 @@ class TreeNode(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeRequest(Value):
-    """A request of the user; `at`: key of the trace node where the cursor stood when it was opened."""
+    """A request of the user; `at`: key of the trace node where the cursor stood when it was opened.
+
+    `standing`: `cut` is one whose answer was taken back while a later request went on.
+    """
 
     number: int
-    standing: Literal["open", "finished", "abandoned"]
+    standing: Literal["open", "finished", "abandoned", "cut"]
     opened_step: int
     finished_step: int | None
     abandoned_step: int | None

@@ -238,6 +238,8 @@ def test_the_log_and_the_list_of_requests_tell_of_the_tree(run: Run, space: grap
     standings = [line.standing for line in inspect.requests(run.connection, run.space, "t")]
     assert standings == ["cut", "open"]
     run.task.fork("plan-b")
+    for task in ("t", "plan-b"):
+        assert [request.standing for request in inspect.tree(run.connection, run.space, task).requests] == standings
     (fork,) = inspect.log(run.connection, run.space, "plan-b")
     assert (fork.kind, fork.origin) == ("fork", "t")
 
