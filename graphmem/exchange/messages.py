@@ -168,12 +168,12 @@ class _Reading:
     def _result(self, message: Message) -> None:
         """Put the result to its call: to the first one open of that id in the latest turn that has the id."""
         id_, name = _call_id(message), message.get("name")
-        turns = [turn for round_ in self.rounds for turn in round_.turns if turn.calls]
+        turns = (turn for round_ in reversed(self.rounds) for turn in reversed(round_.turns) if turn.calls)
         if id_ is not None:
-            turn = next((t for t in reversed(turns) if any(call.id == id_ for call in t.calls)), None)
+            turn = next((t for t in turns if any(call.id == id_ for call in t.calls)), None)
             fits = [] if turn is None else [call.id == id_ for call in turn.calls]
         else:
-            turn = turns[-1] if turns else None
+            turn = next(turns, None)
             fits = [] if turn is None else [name is None or call.name == name for call in turn.calls]
         what = f"call {id_!r}" if id_ is not None else f"call of {name!r}" if name else "call"
         if turn is None or not any(fits):
@@ -222,6 +222,8 @@ def text_of(content: object) -> str | None:
 def _part(part: Message | None) -> str:
     if part is None:
         raise TypeError("a part of its content is neither a text nor a mapping")
+    if part.get("type") in ("tool_use", "tool_result"):
+        raise TypeError(f"a part of its content is a {part['type']}; give calls as tool_calls and results as messages")
     for key in ("text", "refusal", "content"):
         text = part.get(key)
         if isinstance(text, Mapping):

@@ -199,6 +199,7 @@ def test_objects_of_a_client_library_are_read() -> None:
         (["text"], 0, "it is str, not a chat message"),
         ([_user(7)], 0, "its content is int, not a text, parts or null"),
         ([_user([3])], 0, "a part of its content"),
+        ([_user([{"type": "tool_result", "content": "x"}])], 0, "is a tool_result; give calls as tool_calls"),
         ([_user("q"), _assistant(None, {"id": "a", "function": {"arguments": "{}"}})], 1, "a call has no name"),
         ([_user("q"), _assistant(None, {"id": "a", "function": {"name": " "}})], 1, "a call has no name"),
         ([_user("q"), {"role": "assistant", "tool_calls": "get"}], 1, "its tool_calls are no list"),
