@@ -292,3 +292,14 @@ class ResolveError(ServerError):
 
 class StartError(ServerError):
     """The server did not come up, or did not go down."""
+
+
+def was_interrupted(error: BaseException, *, since: BaseException | None = None) -> bool:
+    """Whether an interrupt is what ended it: the driver may fail over one on its way out, and raise that instead.
+
+    `since`: what was being handled when it began; an interrupt before that is another one.
+    """
+    seen: BaseException | None = error
+    while seen is not None and seen is not since and not isinstance(seen, KeyboardInterrupt):
+        seen = seen.__cause__ or seen.__context__
+    return seen is not None and seen is not since

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import click
 
-from graphmem.errors import GraphmemError
+from graphmem.errors import GraphmemError, was_interrupted
 from graphmem_cli.catch_up_command import catch_up
 from graphmem_cli.cypher_command import cypher
 from graphmem_cli.data_commands import commands as data_commands
@@ -99,19 +99,26 @@ class Commands(click.Group):
         """Run the command; what graphmem raises becomes a sentence, an interrupt becomes 130."""
         try:
             return super().invoke(ctx)
-        except GraphmemError as error:
+        except BaseException as error:
+            if was_interrupted(error):
+                say("interrupted")
+                ctx.exit(130)
+            self._explain(ctx, error)
+            raise
+
+    @staticmethod
+    def _explain(ctx: click.Context, error: BaseException) -> None:
+        """Say what is wrong, and exit; nothing for what is not ours to explain."""
+        if isinstance(error, GraphmemError):
             say(f"graphmem: {error}")
             if error.command is not None:
                 _advise(error.command)
             ctx.exit(1)
-        except KeyboardInterrupt:
-            say("interrupted")
-            ctx.exit(130)
-        except ModuleNotFoundError as missing:
-            extra = _EXTRAS.get((missing.name or "").partition(".")[0])
+        if isinstance(error, ModuleNotFoundError):
+            extra = _EXTRAS.get((error.name or "").partition(".")[0])
             if extra is None:
-                raise
-            say(f"graphmem: this needs the package {missing.name}.")
+                return
+            say(f"graphmem: this needs the package {error.name}.")
             _advise(f"pip install '{_PACKAGE}[{extra}]'")
             ctx.exit(1)
 

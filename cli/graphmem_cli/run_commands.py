@@ -26,10 +26,20 @@ from graphmem.errors import (
     NoOpenRequestError,
     NotFoundError,
     RequestOpenError,
+    was_interrupted,
 )
 from graphmem.graph import Graph
 from graphmem.llm.openai_chat import KEY_VARIABLE, URL_VARIABLE, OpenAIChatModel
-from graphmem_cli.options import Command, Reach, connection_options, json_option, print_json, say, space_option, typed
+from graphmem_cli.options import (
+    Command,
+    Reach,
+    connection_options,
+    json_option,
+    print_json,
+    say,
+    space_option,
+    typed,
+)
 from graphmem_cli.run_telling import Telling
 from graphmem_cli.tables import visible
 
@@ -176,12 +186,13 @@ def _run(request: str | None, reach: Reach, space: str, wanted: _Wanted, as_json
                     limits=wanted.limits(),
                     on_event=telling,
                 )
-        except GraphmemError as error:
-            error.command = error.command or _helps(error, telling, resume, space, wanted.task)
-            raise
-        except KeyboardInterrupt:
-            which = "the request, if it was opened," if telling.request is None else f"request {telling.request}"
-            say(f"\n{which} stays open. To go on: {typed(resume)}")
+        except BaseException as error:
+            if was_interrupted(error):
+                which = "the request, if it was opened," if telling.request is None else f"request {telling.request}"
+                say(f"\n{which} stays open. To go on: {typed(resume)}")
+                raise KeyboardInterrupt from None
+            if isinstance(error, GraphmemError):
+                error.command = error.command or _helps(error, telling, resume, space, wanted.task)
             raise
     _print(answer, telling, model, space, wanted.task, as_json)
 

@@ -211,20 +211,22 @@ class _Loop:
         for `recover` to find out.
         """
         results: list[ToolResult] = []
-        begun = 0
+        begun, interrupt = 0, None
         try:
             for begun, wanted in enumerate(result.calls, 1):  # noqa: B007  read when interrupted
                 self.tell(Calling(call=wanted))
                 content = call(self.tools, wanted)
                 results.append(ToolResult(call_id=wanted.id, content=content))
                 self.tell(Returned(call=wanted, content=content))
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
+            interrupt = error
+        if interrupt is not None:
             if len(result.calls) > 1:
                 known = [*results, *(ToolResult.unknown(left.id) for left in result.calls[len(results) : begun])]
                 known += [ToolResult(call_id=left.id, content=_NOT_RUN) for left in result.calls[begun:]]
                 with suppress(GraphmemError):
                     self.request.observe(result, known, irreversible=self.irreversible)
-            raise
+            raise interrupt
         return tuple(results)
 
     def answer_pending(self, recover: Callable[[ToolCall], ToolResult] | None) -> None:

@@ -7,6 +7,7 @@ message or trace holds a password or a parameter.
 
 import logging
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from graphmem.errors import (
     QueryTimeoutError,
     ServerUnreachableError,
     StoreError,
+    was_interrupted,
 )
 from graphmem.store.queries import Query
 
@@ -249,9 +251,14 @@ class Connection:
     @contextmanager
     def _timed(self, name: str) -> Iterator[list[Row]]:
         rows: list[Row] = []
-        start = time.perf_counter()
+        start, before = time.perf_counter(), sys.exc_info()[1]
         try:
             yield rows
+        except Exception as error:
+            # An interrupt inside the driver may make its clean-up fail; neither a retry nor an error of ours hides it.
+            if was_interrupted(error, since=before):
+                raise KeyboardInterrupt from error
+            raise
         finally:
             if self._trace is not None:
                 try:

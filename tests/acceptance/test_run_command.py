@@ -390,6 +390,22 @@ def test_a_run_that_ends_while_the_model_is_asked_has_written_nothing_of_it(
     assert more.stdout == "done\n"
 
 
+def test_an_interrupt_that_the_driver_fails_over_is_an_interrupt_all_the_same(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> str:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise BufferError("Existing exports of data: object cannot be re-sized")  # noqa: B904  as the driver does
+
+    monkeypatch.setattr("graphmem_cli.run_commands.run", failing)
+    with openai_server([]) as server:
+        ended = invoke(server, "run", "go")
+    assert ended.exit_code == 130
+    assert goes_on(ended)[0] == "resume"
+
+
 # --- the key ----------------------------------------------------------------------------------------------------------
 
 

@@ -75,3 +75,29 @@ def test_a_trace_tells_names_rows_and_times_and_no_content(
         graph.space(space.name).task("t").request("a secret text")
     assert ("task/open_request", 1) in [entry[:2] for entry in seen]
     assert "secret" not in str(seen)
+
+
+def failing_over(interrupt: type[BaseException]) -> None:
+    """What the driver does when an exception comes while it reads from its socket."""
+    try:
+        raise interrupt
+    except interrupt:
+        raise OSError("Existing exports of data")  # noqa: B904  as the driver does
+
+
+@pytest.mark.parametrize(
+    ("first", "left"), [(KeyboardInterrupt, KeyboardInterrupt), (ValueError, ServerUnreachableError)]
+)
+def test_an_interrupt_over_which_the_driver_fails_leaves_as_one_and_is_not_tried_again(
+    connection: Connection, first: type[BaseException], left: type[BaseException]
+) -> None:
+    with pytest.raises(left), connection._timed("x"), connection._mapped():
+        failing_over(first)
+
+
+def test_an_interrupt_that_is_being_handled_is_not_the_one_that_ended_a_statement(connection: Connection) -> None:
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        with pytest.raises(ServerUnreachableError), connection._timed("x"), connection._mapped():
+            failing_over(ValueError)
