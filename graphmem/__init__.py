@@ -9,7 +9,9 @@ from graphmem.errors import (
     AnswerRefusedError,
     ContextLengthError,
     DatabaseMissingError,
+    DumpError,
     GraphmemError,
+    HasForksError,
     InvalidValueError,
     JavaError,
     JudgeError,
@@ -45,12 +47,18 @@ from graphmem.errors import (
     StoryError,
     TaskError,
     TaskExistsError,
+    TaskHeldError,
     TimeLimitError,
     TokenLimitError,
     UnreadableOutputError,
     UnreadableRunError,
 )
 from graphmem.exchange import CaughtUp, Recorded, record, watch
+from graphmem.exchange.dumping import Exported
+from graphmem.exchange.forgetting import Forgotten
+from graphmem.exchange.pruning import Pruned
+from graphmem.exchange.restoring import Imported
+from graphmem.exchange.sizes import TaskSize
 from graphmem.graph import Graph, Space, compare, connect, initialize
 from graphmem.state.values import (
     Access,
@@ -96,10 +104,15 @@ __all__ = [
     "Comparison",
     "ContextLengthError",
     "DatabaseMissingError",
+    "DumpError",
+    "Exported",
+    "Forgotten",
     "Graph",
     "GraphmemError",
     "Grown",
+    "HasForksError",
     "Hints",
+    "Imported",
     "IndexEntry",
     "IndexLine",
     "InvalidValueError",
@@ -127,6 +140,7 @@ __all__ = [
     "PendingCalls",
     "PendingCallsError",
     "Prompt",
+    "Pruned",
     "QueryTimeoutError",
     "RanCall",
     "RateLimitError",
@@ -161,6 +175,8 @@ __all__ = [
     "Task",
     "TaskError",
     "TaskExistsError",
+    "TaskHeldError",
+    "TaskSize",
     "TimeLimitError",
     "TokenLimitError",
     "ToolCall",

@@ -21,6 +21,7 @@ from graphmem.errors import DumpError, TaskExistsError, TaskHeldError
 from graphmem.exchange.dump_lines import FORMAT
 from graphmem.inspect import audit
 from graphmem.store import Connection, query
+from graphmem.vocabulary import Json
 from tests.acceptance.speech import add
 from tests.acceptance.test_mage_machine import MageMachine
 from tests.acceptance.test_past import Recorder, mixed_run
@@ -63,7 +64,7 @@ def full_task(space: Space, connection: Connection, name: str = "t") -> graphmem
     request = task.open_request()
     request.step(request.status(), StepOutput(message=f"done {ODD}"))
     request = task.request(f"odd {ODD}")
-    value = {"i": 2**63 - 1, "j": -(2**63), "f": 0.1, "g": 1.0, "h": 1e300, "n": None, "t": ODD, "l": [[], {}]}
+    value: Json = {"i": 2**63 - 1, "j": -(2**63), "f": 0.1, "g": 1.0, "h": 1e300, "n": None, "t": ODD, "l": [[], {}]}
     calls = (ToolCall(name="book", arguments={"x": value}), ToolCall(name="look", arguments={"o": ODD}))
     result = request.step(request.status(), StepOutput(tool_calls=calls))
     request.observe(

@@ -11,6 +11,7 @@ from graphmem import Space, StepOutput, Task, ToolCall
 from graphmem.errors import InvalidValueError, StaleStatusError
 from graphmem.exchange.pruning import Age
 from graphmem.inspect import audit, show, why
+from graphmem.inspect.values import RawResult
 from graphmem.store import Connection, query
 from tests.acceptance.speech import access, add
 from tests.acceptance.tree_speech import grow
@@ -25,6 +26,12 @@ def mark() -> str:
 def told(text: str) -> str:
     data = text.encode()
     return f"[pruned: {len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()}]"
+
+
+def raw_result(connection: Connection, space: str, task: str, id_: str) -> RawResult:
+    found = show(connection, space, task, id_)
+    assert isinstance(found, RawResult)
+    return found
 
 
 def shown(moment: graphmem.Past) -> str:
@@ -45,12 +52,12 @@ def three_requests(space: Space, mark: str, name: str = "t") -> Task:
 
 def test_texts_go_and_id_size_hash_and_call_stay(space: Space, connection: Connection, mark: str) -> None:
     three_requests(space, mark)
-    before = show(connection, space.name, "t", "obs:1.1")
+    before = raw_result(connection, space.name, "t", "obs:1.1")
     done = space.prune("t", raw_older_than="1 request")
     size = len(f"ä {mark} 1".encode())
     assert (done.results, done.bytes, done.dry_run) == (2, 2 * size, False)
     assert holding(connection, mark) == 1
-    after = show(connection, space.name, "t", "obs:1.1")
+    after = raw_result(connection, space.name, "t", "obs:1.1")
     assert after.content == told(f"ä {mark} 1")
     assert (after.id, after.tool, after.arguments, after.node) == (
         before.id,
@@ -59,7 +66,7 @@ def test_texts_go_and_id_size_hash_and_call_stay(space: Space, connection: Conne
         before.node,
     )
     assert (before.pruned_step, after.pruned_step) == (None, space.task("t").now().step)
-    assert show(connection, space.name, "t", "obs:3.1").content == f"ä {mark} 3"
+    assert raw_result(connection, space.name, "t", "obs:3.1").content == f"ä {mark} 3"
     rows = connection.run(
         "tests/left", "MATCH (o:RawObservation {key: $p.key}) RETURN o.bytes AS bytes, o.sha256 AS sha256",
         {"key": f"{space.name}/t/obs:1.1"},
@@ -150,8 +157,8 @@ def test_a_text_that_comes_again_is_there_again(space: Space, connection: Connec
     )
     (loaded,) = task.grow_many([pair], attempt="again")
     assert loaded.merged
-    assert show(connection, space.name, "t", "obs:2.2").content == "known"
-    assert show(connection, space.name, "t", "obs:2.1").content is None
+    assert raw_result(connection, space.name, "t", "obs:2.2").content == "known"
+    assert raw_result(connection, space.name, "t", "obs:2.1").content is None
     assert audit(connection, space.name) == ()
 
 
@@ -165,7 +172,7 @@ def test_forks_show_what_is_left_and_their_versions_are_raised(space: Space, con
         with pytest.raises(StaleStatusError):
             branch.open_request().step(status, StepOutput(delta=(add("late"),)))
         assert told(f"ä {mark} 3") in branch.path().text()
-        assert show(connection, space.name, branch.name, "obs:1.1").content == told(f"ä {mark} 1")
+        assert raw_result(connection, space.name, branch.name, "obs:1.1").content == told(f"ä {mark} 1")
     grow(fork.open_request(), f"own {mark}", arguments={"a": 1})
     space.prune("f", raw_older_than="0 steps")
     assert holding(connection, mark) == 0
