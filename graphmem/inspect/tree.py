@@ -5,7 +5,7 @@ long transaction. What the pages do not say together, they are not asked: the ac
 was read first, and steps after it are not read. Invariant: parents stand before their children.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -90,7 +90,7 @@ class _Reading:
             cursor=start["p_b"],
             boundary=start["boundary"],
             origin=start["origin"],
-            requests=tuple(_request(row) for _, row in sorted(self._requests.items())),
+            requests=tuple(_request(row, path, start["p_b"]) for _, row in sorted(self._requests.items())),
             nodes=tuple(nodes),
             summaries=tuple(summaries),
         )
@@ -125,8 +125,10 @@ def _summary(row: Row, on_path: bool) -> TreeNode:
     return TreeNode(**given, layer="summary", number=row["boundary"], depth=row["rank"], on_path=on_path)
 
 
-def _request(row: Row) -> TreeRequest:
+def _request(row: Row, path: Set[str], cursor: str) -> TreeRequest:
     given = {name: value for name, value in row.items() if name != "is_open"}
+    if row["is_open"] and row["at"] is not None and row["at"] not in path:
+        given["at"] = cursor
     return TreeRequest(**given, standing=_standing(row))
 
 

@@ -61,7 +61,8 @@ class TreeNode(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeRequest(Value):
-    """A request of the user; `at`: key of the trace node where the cursor stood when it was opened.
+    """A request of the user; `at`: key of the trace node where the cursor stood when it was opened, or, when that was
+    left and it goes on, where the cursor stands.
 
     `standing`: `cut` is one whose answer was taken back while a later request went on.
     """

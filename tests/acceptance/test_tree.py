@@ -145,6 +145,21 @@ def test_json_has_every_node_of_both_layers_flat(env: dict[str, str | None]) -> 
     assert "9 left out, --limit shows more" in short.stderr
 
 
+def test_a_request_that_goes_on_at_an_earlier_boundary_stands_on_the_path(
+    env: dict[str, str | None], graph: graphmem.Graph
+) -> None:
+    task = graph.space(str(env["GRAPHMEM_SPACE"])).task("back")
+    for text in ("first", "second"):
+        request = task.request(text)
+        call(request, text)
+        say(request, message="done")
+    task.request("third")
+    task.revise(0, feedback="all wrong")
+    lines = run(env, "back").stdout.split("\n")
+    assert [line for line in lines if "third" in line] == ["└─ * request 3 (open): third"]
+    assert "│  o request 2 (abandoned): second" in lines
+
+
 def test_the_page_is_written_once_more_but_over_nothing_else(env: dict[str, str | None], tmp_path: Path) -> None:
     file = tmp_path / "tree.html"
     assert run(env, "trip", "--html", str(file)).stdout == f"{file}\n"
