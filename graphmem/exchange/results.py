@@ -17,7 +17,8 @@ _NAME_CHARACTERS: Final = 64
 _LEAST_DIGITS: Final = 5
 _CAPITALS: Final = range(2, 11)
 _IDENTIFIER: Final = re.compile(
-    r"#?(?=[\w@.+-]*\d)(?=[\w@.+-]*[A-Za-z])[A-Za-z0-9][\w@.+-]*\w|(?<![\w.,:-])#?\d{5,}(?![\w:-])"
+    # how far it looks ahead is bounded: in a row of thousands of letters or dashes it would look from each to the end
+    r"#?(?=[\w@.+-]{0,63}\d)(?=[\w@.+-]{0,63}[A-Za-z])[A-Za-z0-9][\w@.+-]*\w|(?<![\w.,:-])#?\d{5,}(?![\w:-])"
 )
 _FILE: Final = re.compile(r"(?<![\w./-])[\w-]+\.[A-Za-z]{1,5}(?![\w.])")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
