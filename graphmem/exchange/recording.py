@@ -232,6 +232,8 @@ class Recording:
         request = self._opened()
         status = request.status()
         output = writer.output(status, event.turn, is_answer=event.is_answer) if event.turn else _closing(status)
+        if event.turn is not None and not (output.delta or output.tool_calls or output.message):
+            output = replace(output, text=event.turn.text or "")  # words that become no state: the ledger has them
         author = "model" if event.turn is None else event.turn.author or "model"
         result = request.step(status, output, attempt=event.key, author=author, own_calls=False)
         self._pending = result.pending if result.calls else None

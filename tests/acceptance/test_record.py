@@ -15,6 +15,7 @@ import pytest
 
 import graphmem
 from graphmem import Recorded, record
+from graphmem.exchange import Round, Run, Turn, record_run
 from graphmem.exchange.events import NO_ANSWER
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # also run as a program of its own
@@ -252,6 +253,37 @@ def test_a_redactor_sees_everything_before_it_is_hashed_or_written(
     clean = json.loads(json.dumps(messages).replace("hunter2", "***"))
     assert not record(space.task("t"), clean)
     assert "hunter2" not in json.dumps(picture(graph, space.task("t")))
+
+
+@pytest.mark.parametrize("off", ["isu", "psa", "compress", "maintain", "revise", "isolate_states"])
+def test_a_task_without_a_mechanism_records_the_same_run(
+    graph: graphmem.Graph, space: graphmem.Space, off: str
+) -> None:
+    mechanisms: dict[str, Any] = {off: False}
+    whole, grown = space.task("whole", **mechanisms), space.task("grown", **mechanisms)
+    total = record(whole, booking())
+    for end in range(len(booking()) + 1):
+        record(grown, booking()[:end])
+    assert (total.requests, total.turns, total.results) == (6, 8, 5)
+    assert picture(graph, grown) == picture(graph, whole)
+
+
+@pytest.mark.parametrize("isu", [True, False])
+def test_turns_of_several_agents_that_call_nothing_are_kept_with_who_spoke(
+    graph: graphmem.Graph, space: graphmem.Space, isu: bool
+) -> None:
+    turns = (
+        Turn(text="Plan it.", author="lead"),
+        Turn(text="Done.", author="coder"),
+        Turn(text="Good.", author="lead"),
+    )
+    run = Run(task="t", rounds=(Round(text="q", turns=turns, is_answered=True),))
+    new = record_run(space.task("t", isu=isu), run)
+    assert (new.requests, new.turns, new.results) == (1, 3, 0)
+    steps = picture(graph, space.task("t"))["steps"]
+    assert [(s["author"], s["message"]) for s in steps[1:]] == [("lead", None), ("coder", None), ("lead", "Good.")]
+    assert [text in step["output"] for text, step in zip(("Plan it.", "Done."), steps[1:], strict=False)] == [True] * 2
+    assert not record_run(space.task("t"), run)
 
 
 # --- processes that are killed, and that race ------------------------------------------------------------------------

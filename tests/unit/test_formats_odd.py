@@ -141,7 +141,7 @@ def _large_array(path: Path, count: int) -> None:
     with path.open("w", encoding="utf-8") as file:
         file.write("[")
         for i in range(count):
-            file.write((",\n" if i else "") + record)
+            file.write(("," if i else "") + record)
         file.write("]")
 
 

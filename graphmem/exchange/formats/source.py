@@ -67,7 +67,7 @@ def records(path: Path) -> Iterator[Record]:
     """The records of a file of JSON, one at a time."""
     with _opened(path) as file:
         first = _first_line(file)
-        is_lines = _reads(first) and _has_more(file)
+        is_lines = _reads(first) and bool(_first_line(file))
         file.seek(0)
         if not is_lines and first.lstrip().startswith(b"["):
             yield from _elements(file, path)
@@ -90,11 +90,13 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _first_line(file: BinaryIO) -> bytes:
-    """The first line that is not blank; cut where it is too long for a record."""
-    while True:
-        line = file.readline(RECORD_BYTES + 1)
-        if not line or line.removeprefix(_BOM).strip():
-            return line.removeprefix(_BOM)
+    """The next line that is not blank; cut where it is too long for a record, or for one that is an array."""
+    while line := file.readline(_CHUNK_BYTES):
+        begun = line.removeprefix(_BOM)
+        if begun.strip():
+            is_whole = line.endswith(b"\n") or begun.lstrip().startswith(b"[")
+            return begun if is_whole else begun + file.readline(RECORD_BYTES)
+    return b""
 
 
 def _reads(line: bytes) -> bool:
@@ -102,11 +104,6 @@ def _reads(line: bytes) -> bool:
         return isinstance(json.loads(line), dict | list)
     except (ValueError, RecursionError):
         return False
-
-
-def _has_more(file: BinaryIO) -> bool:
-    """Whether another record follows on a line of its own; a record may be the only one of its file."""
-    return bool(_first_line(file))
 
 
 def _is_lines(data: bytes) -> bool:
