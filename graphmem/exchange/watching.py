@@ -16,6 +16,7 @@ from graphmem.errors import GraphmemError, InvalidValueError, RunDiffersError
 from graphmem.exchange.buffer import Messages
 from graphmem.exchange.catching_up import SETTLE_SECONDS, Courier, buffer_of
 from graphmem.exchange.continuing import continued
+from graphmem.exchange.fitting import fit
 from graphmem.exchange.tap import AsyncTapped, Tapped
 from graphmem.exchange.wire import answered, asked
 from graphmem.task import Task
@@ -67,7 +68,7 @@ class Watcher:
         found = answered(answer, content_type=content_type)
         if found is not None and found.choices > 1:
             self._say("choices", "of %d choices the first is taken for the answer", found.choices)
-        self._add([self._redacted(message) for message in (*messages, *([found.message] if found else []))])
+        self._add([self._kept(message) for message in (*messages, *([found.message] if found else []))])
 
     def miss(self, path: str) -> None:
         """Only chat completions are recorded."""
@@ -91,9 +92,14 @@ class Watcher:
                 self._known = grown
                 self._courier.take(grown)
 
-    def _redacted(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What is kept on the disk has been seen by the redactor, too."""
-        redacted = self._task.context.value(message)
+    def _kept(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The message as it is recorded, and kept on the disk: fit to be stored, and seen by the redactor."""
+        fitting = fit(message, self._task.context.limits)
+        if fitting is not message:
+            self._say(
+                "fit", "a text was cut, or a character replaced, that cannot be stored; graphmem.Limits says what can"
+            )
+        redacted = self._task.context.value(fitting)
         return redacted if isinstance(redacted, Mapping) else {}
 
     def _written(self, messages: Messages) -> None:

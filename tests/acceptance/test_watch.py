@@ -517,6 +517,35 @@ def test_other_endpoints_pass_and_the_one_that_is_missed_is_named(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_cannot_be_stored_is_cut_or_replaced_and_the_run_goes_on(
+    graph: graphmem.Graph, connection: Connection, space: graphmem.Space, tmp_path: Path, said: list[str]
+) -> None:
+    task = space.task("t")
+    long = call("write", {"text": 'é"\n' * 400_000}, "c2")
+    odd = [call("read", '{"path": "a' + '\\"' * 300_000, "c1"), long, call("", "{}", "c3"), call("n" * 999, "{}", "c4")]
+    results = ["nul \x00 byte", "x" * (2 << 20), "y", "z"]
+    messages: list[Any] = [{"role": "user", "content": "é" * (1 << 20)}]
+    with openai_server([calls(*odd), says("lone \ud800"), says("and on")]) as server:
+        watched = watch(client(server), task, folder=tmp_path)
+        messages.append(ask(watched, messages).choices[0].message)
+        for i, text in enumerate(results):
+            messages.append({"role": "tool", "tool_call_id": f"c{i + 1}", "content": text})
+        assert ask(watched, messages).choices[0].message.content == "lone \ud800"
+        messages.append({"role": "assistant", "content": "lone \ufffd"})
+        messages.append({"role": "user", "content": "more"})
+        ask(watched, messages)
+        assert settle(graph.connection, seconds=120.0)
+        watched.close()
+    assert list(tmp_path.iterdir()) == []
+    assert [row["kind"] for row in ledger(connection, task)] == ["open", "step", "observe", "step", "open", "step"]
+    contents = [str(result.content) for node in task.at(3).path().recent for result in node.results]
+    assert contents[0] == "nul \ufffd byte"
+    assert contents[1].endswith("… [cut: it has 2,097,152 characters]")
+    assert len(contents[1].encode()) == 1 << 20
+    assert contents[2:] == ["y", "z"]
+    assert [one for one in said if "cannot be stored" in one] == said
+
+
 def test_pictures_are_named_and_not_kept(connection: Connection, space: graphmem.Space, tmp_path: Path) -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 100_000}}
     message = {"role": "user", "content": [{"type": "text", "text": "What is it? "}, picture]}
