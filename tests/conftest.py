@@ -1,7 +1,8 @@
 """A real server for every test that touches the graph, and a space of its own for each.
 
 `--neo4j=embedded` (the default) starts one in a folder of this run and ends it, `--neo4j=5.26` the one of that line;
-`--neo4j=URI` uses a server that is up, with GRAPHMEM_PASSWORD. A server that cannot be had is an error, never a skip.
+`--neo4j=container` takes one from a Docker engine, `--neo4j=URI` uses a server that is up, with GRAPHMEM_PASSWORD. A
+server that cannot be had, also for want of Docker, is an error, never a skip.
 """
 
 import logging
@@ -15,13 +16,16 @@ import graphmem
 from graphmem import server
 from graphmem.server.lock import LINES
 from graphmem.store import Connection, init
+from tests.container import in_container
 
 _ERASE = "MATCH (n {space: $p.space}) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 1000 ROWS"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--neo4j", default="embedded", help=f"embedded, {', '.join(LINES)}, or the URI of a server (GRAPHMEM_PASSWORD)"
+        "--neo4j",
+        default="embedded",
+        help=f"embedded, {', '.join(LINES)}, container, or the URI of a server (GRAPHMEM_PASSWORD)",
     )
 
 
@@ -30,6 +34,10 @@ def server_env(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     """The GRAPHMEM_* variables of the server under test, for this process and others."""
     where = str(request.config.getoption("--neo4j"))
     line = where if where in LINES else None
+    if where == "container":
+        with in_container() as found:
+            yield found
+        return
     if where != "embedded" and line is None:
         yield {"GRAPHMEM_URI": where, "GRAPHMEM_USER": "neo4j", "GRAPHMEM_PASSWORD": os.environ["GRAPHMEM_PASSWORD"]}
         return

@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 Progress = Callable[[str], None]
 
 _PAGE: Final = 500
-_MARKS: Final = ("State", "Live", "OnPath")
+MARKS: Final = ("State", "Live", "OnPath")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +70,8 @@ def _missing(space: str, task: str) -> str:
 def _size(connection: Connection, p: Row, forks: tuple[str, ...]) -> TaskSize:
     kinds: dict[str, list[int]] = {}
     relations = pruned = 0
-    for row in _rows(connection, p):
-        kind = next(label for label in row["labels"] if label not in _MARKS)
+    for row in records(connection, p["space"], p["task"]):
+        kind = next(label for label in row["labels"] if label not in MARKS)
         kinds.setdefault(kind, []).append(sum(map(_bytes, row["properties"].values())))
         relations += sum(found is not None for found in row["relations"])
         pruned += "pruned_step" in row["properties"]
@@ -89,11 +89,16 @@ def _size(connection: Connection, p: Row, forks: tuple[str, ...]) -> TaskSize:
     )
 
 
-def _rows(connection: Connection, p: Row) -> Iterator[Row]:
-    """Every node of a task with the relations that are its own."""
+def records(connection: Connection, space: str, task: str) -> Iterator[Row]:
+    """Every node of a task: its `labels`, `properties`, and the `relations` that lead from it.
+
+    Raises:
+        NotFoundError: there is no such task.
+    """
+    p = {"space": space, "task": task}
     stands = next(connection.stream(query("exchange/export_task"), p), None)
     if stands is None:
-        raise NotFoundError(_missing(p["space"], p["task"]))
+        raise NotFoundError(_missing(space, task))
     yield {"labels": ["Task"], "properties": stands["properties"], "relations": []}
     if stands["properties"].get("origins"):
         yield from connection.stream(query("exchange/export_copies"), p)
