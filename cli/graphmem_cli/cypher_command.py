@@ -70,7 +70,7 @@ def cypher(
 def _execute(reach: Reach, statement: str, params: dict[str, Any], *, as_json: bool, caps: dict[str, int]) -> None:
     text = sys.stdin.read() if statement == "-" else statement
     limits = Caps(rows=caps["rows"], bytes=caps["bytes"], seconds=caps["timeout"])
-    connection = reach.connection()
+    connection = reach.connection(read_only=True)
     try:
         found = inspect.ask(connection, text, params, caps=limits)
     finally:

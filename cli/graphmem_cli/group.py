@@ -41,6 +41,7 @@ _EXTRAS: Final = {
     "bpe_openai": "agent",
     "openai": "agent",
     "mcp": "mcp",
+    "uvicorn": "mcp",
     "bm25s": "measure",
 }
 

@@ -221,9 +221,10 @@ class Connection:
             tx.commit()
 
     @contextmanager
-    def reading(self, name: str) -> Iterator[tuple[neo4j.Session, list[Row]]]:
+    def reading(self, query: Query, p: Mapping[str, Any]) -> Iterator[tuple[neo4j.Session, list[Row]]]:
         """A session in READ mode for an operator's own statement, and a list for its rows; errors leave as ours."""
-        with self._timed(name) as rows, self._mapped(), self._session(neo4j.READ_ACCESS) as session:
+        self._show(query, p)
+        with self._timed(query.name) as rows, self._mapped(), self._session(neo4j.READ_ACCESS) as session:
             yield session, rows
 
     def _session(self, mode: str, *, fetch_size: int = 1000) -> neo4j.Session:

@@ -16,7 +16,7 @@ import neo4j
 
 from graphmem.errors import InvalidValueError
 from graphmem.store.connection import Connection, Row
-from graphmem.store.queries import literal
+from graphmem.store.queries import Query, literal
 
 _READING: Final = """
 AllNodesScan AntiConditionalApply AntiSemiApply Apply Argument ArgumentTracker AssertSameNode AssertSameRelationship
@@ -85,12 +85,13 @@ def console(connection: Connection, text: str, p: Mapping[str, Any], caps: Caps)
     if not text.strip():
         raise InvalidValueError("the statement is empty")
     # The operator's own text: nothing of ours and no value is put into it.
-    with connection.reading(_NAME) as (session, rows):
+    own = Query(name=_NAME, summary="", mode="read", params=tuple(p), returns=(), why=(), text=literal(text))
+    with connection.reading(own, p) as (session, rows):
         summary = session.run(neo4j.Query(literal("EXPLAIN " + text), timeout=caps.seconds), p=dict(p)).consume()
         fault = refusal(summary.query_type, summary.plan)
         if fault is not None:
             raise InvalidValueError(f"{fault}. Nothing was run: this console only reads.")
-        result = session.run(neo4j.Query(literal(text), timeout=caps.seconds), p=dict(p))
+        result = session.run(neo4j.Query(own.text, timeout=caps.seconds), p=dict(p))
         cut = _taken(result, rows, caps)
         return ConsoleAnswer(columns=tuple(result.keys()), rows=tuple(rows), cut=cut)
 

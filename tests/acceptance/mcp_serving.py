@@ -20,6 +20,9 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
+from graphmem.integrations.mcp import Scope
+from graphmem.integrations.mcp.serving import mcp_server
+
 COMMAND = (sys.executable, "-c", "from graphmem_cli.main import cli; cli(prog_name='graphmem')", "mcp")
 WAIT_SECONDS = 120.0
 TOKEN = "a-token-of-these-tests-0123456789"
@@ -125,6 +128,16 @@ async def over_stdio(env: Mapping[str, str], log: Path, *options: str) -> AsyncI
     with log.open("w") as errors:
         async with assistant(stdio_client(parameters, errlog=errors)) as found:
             yield found
+
+
+def tell_here(scope: Scope, script: Script) -> None:
+    """Run a script against the server of a scope in this process, by the same client."""
+
+    async def run() -> None:
+        async with assistant(mcp_server(scope)) as found:
+            await script(found)
+
+    anyio.run(run)
 
 
 def tell(transport: Transport, server_env: Mapping[str, str], log: Path, script: Script, *options: str) -> None:

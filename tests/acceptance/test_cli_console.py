@@ -29,6 +29,9 @@ def test_a_statement_answers_people_and_machines(env: dict[str, str | None]) -> 
     assert json.loads(run(env, "-e", "-", "-p", "not=x", "--json", text=statement).stdout) == [
         {"name": "t", "other": "x"}
     ]
+    pasted = run(env, "-e", statement, "-p", "not=x", "--show-cypher", "--trace").stderr
+    assert f":param p => {{space: '{env['GRAPHMEM_SPACE']}', not: 'x'}};\n{statement};" in pasted
+    assert "console: 1 rows" in pasted
     assert "no rows" in run(env, "-e", "MATCH (n:Nothing {space: $p.space}) RETURN n").stderr
     cut = run(env, "-e", "UNWIND range(1, 9) AS x RETURN x", "--rows", "2", "--json")
     assert json.loads(cut.stdout) == [{"x": 1}, {"x": 2}]

@@ -8,10 +8,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, LiteralString
 
+import anyio
+import pytest
+from click.testing import CliRunner
+from mcp import MCPError
+
 import graphmem
 from graphmem.inspect import audit, log
 from graphmem.store import Connection
-from tests.acceptance.mcp_serving import COMMAND, WAIT_SECONDS, Assistant, environment, tell
+from graphmem_cli.group import cli
+from tests.acceptance.mcp_serving import (
+    COMMAND,
+    TOKEN,
+    WAIT_SECONDS,
+    Assistant,
+    environment,
+    http_process,
+    over_http,
+    tell,
+)
 
 LOCK: LiteralString = "MATCH (t:Task {key: $p.key}) SET t.lock = 'of this test' RETURN t.key AS key"
 INITIALIZE = {
@@ -117,21 +132,63 @@ def test_a_database_that_does_not_answer_in_time_is_said_and_the_next_call_serve
     tell("stdio", server_env, tmp_path / "log", script, "--space", space.name, "--task", "t", "--timeout", "1")
 
 
-def test_without_a_database_it_says_so_and_ends(tmp_path: Path) -> None:
+def test_a_call_that_its_client_gives_up_leaves_the_others_served_and_is_written_once(
+    server_env: Mapping[str, str], space: graphmem.Space, connection: Connection, tmp_path: Path
+) -> None:
+    request = space.task("t").request("Why?")
+    given = {"version": request.status().version, "tool_calls": [{"name": "look", "result": "seen"}]}
+
+    async def script(a: Assistant) -> None:
+        with connection.transaction() as run:
+            run(LOCK, {"key": f"{space.name}/t"})
+            with pytest.raises(MCPError, match="timed out"):
+                await a.client.call_tool("step", given, read_timeout_seconds=1)
+            assert (await a.call("log"))["steps"]
+        # The call goes on when the lock is gone, or this one makes the step: it is there once.
+        step = await a.call("step", **given)
+        assert step["results"] == ["obs:1.1"]
+
+    tell("stdio", server_env, tmp_path / "log", script, "--space", space.name, "--task", "t")
+    assert [line.kind for line in log(connection, space.name, "t")] == ["open", "step", "observe"]
+    assert audit(connection, space.name) == ()
+
+
+def test_a_new_session_goes_on_where_a_killed_server_stopped(
+    server_env: Mapping[str, str], space: graphmem.Space, connection: Connection
+) -> None:
+    env = environment(server_env, GRAPHMEM_MCP_TOKEN=TOKEN)
+    options = ("--space", space.name, "--task", "t")
+    noted = {"operation": "add", "id": "plan", "kind": "judgement", "summary": "first the tests, then the types"}
+
+    async def first(url: str) -> None:
+        async with over_http(url, TOKEN) as a:
+            status = await a.call("request", text="Port it to Python 3.13")
+            await a.call("step", version=status["version"], delta=[noted], tool_calls=[{"name": "run_tests"}])
+
+    async def second(url: str) -> None:
+        async with over_http(url, TOKEN) as a:
+            status = await a.call("status")
+            assert [state["id"] for state in status["active"]] == ["plan"]
+            assert [call["tool"] for call in status["pending"]] == ["run_tests"]
+            seen = await a.call("observe", step=status["pending_step"], results=[{"content": None}])
+            assert (await a.call("step", version=seen["version"], message="Ported."))["finished"]
+
+    with http_process(env, *options) as (url, process, _):
+        anyio.run(first, url)
+        process.kill()
+        process.wait(30)
+    with http_process(env, *options) as (url, _, _):
+        anyio.run(second, url)
+    assert audit(connection, space.name) == ()
+
+
+def test_without_a_database_it_says_so_and_ends() -> None:
+    unset = dict.fromkeys(("GRAPHMEM_MCP_TOKEN", "GRAPHMEM_HOME", "GRAPHMEM_DATABASE"))
     env = {"GRAPHMEM_URI": "bolt://127.0.0.1:1", "GRAPHMEM_USER": "neo4j", "GRAPHMEM_PASSWORD": "secret-of-nobody"}
     for options in ((), ("--http",)):
-        command = [*COMMAND, "--space", "s", "--task", "t", *options]
-        done = subprocess.run(
-            command,
-            env=environment(env),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            input="",
-        )
-        assert (done.returncode, done.stdout) == (1, "")
+        command = ["mcp", "--space", "s", "--task", "t", *options]
+        done = CliRunner().invoke(cli, command, env={**unset, **env}, prog_name="graphmem")
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert isinstance(done.exception, SystemExit)
         assert "nothing answers at bolt://127.0.0.1:1" in done.stderr
         assert "secret-of-nobody" not in done.stderr
-        assert "Traceback" not in done.stderr

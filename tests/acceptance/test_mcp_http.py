@@ -2,36 +2,49 @@
 
 import json
 import socket
-import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import anyio
 import httpx2
 import pytest
+from click.testing import CliRunner
 
 import graphmem
 from graphmem.inspect import audit
 from graphmem.store import Connection
-from tests.acceptance.mcp_serving import COMMAND, TOKEN, environment, http_process, over_http
+from graphmem_cli.group import cli
+from tests.acceptance.mcp_serving import TOKEN, environment, http_process, over_http
+
+ERASE: LiteralString = "MATCH (n {space: $p.space}) DETACH DELETE n"
 
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
-@pytest.fixture
-def url(server_env: Mapping[str, str], space: graphmem.Space, tmp_path: Path) -> Iterator[str]:
-    """A server with a token from a file; the token is in nothing that it said."""
-    file = tmp_path / "token"
+@pytest.fixture(scope="module")
+def served(
+    server_env: Mapping[str, str], connection: Connection, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, str]]:
+    """A server with a token from a file, and its space; the token is in nothing that it said."""
+    file = tmp_path_factory.mktemp("mcp") / "token"
     file.write_text(TOKEN + "\n")
-    options = ("--space", space.name, "--task", "t", "--token-file", str(file))
+    space = f"test-{uuid4().hex[:12]}"
+    options = ("--space", space, "--task", "t", "--token-file", str(file))
     with http_process(environment(server_env), *options) as (found, process, lines):
-        yield found
+        yield found, space
         assert TOKEN not in Path(f"/proc/{process.pid}/cmdline").read_text()
     assert TOKEN not in "".join(lines)
+    connection.run("tests/erase", ERASE, {"space": space})
+
+
+@pytest.fixture
+def url(served: tuple[str, str]) -> str:
+    return served[0]
 
 
 def post(url: str, body: Any = CALL, **headers: str) -> httpx2.Response:
@@ -70,16 +83,17 @@ def test_a_body_that_is_too_large_or_no_message_is_refused_and_the_next_one_serv
 
 
 def refused(env: Mapping[str, str], *options: str) -> str:
-    command = [*COMMAND, "--space", "s", "--task", "t", "--http", "--port", "0", *options]
-    done = subprocess.run(command, env=dict(env), capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode in (1, 2), done
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
+    """What the command says when it does not start."""
+    unset = dict.fromkeys(("GRAPHMEM_MCP_TOKEN", "GRAPHMEM_HOME", "GRAPHMEM_DATABASE"))
+    command = ["mcp", "--space", "s", "--task", "t", "--http", "--port", "0", *options]
+    done = CliRunner().invoke(cli, command, env={**unset, **env}, prog_name="graphmem")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert isinstance(done.exception, SystemExit)
     return done.stderr
 
 
 def test_beyond_loopback_a_token_is_needed(server_env: Mapping[str, str], tmp_path: Path) -> None:
-    env = environment(server_env)
+    env = server_env
     assert "needs a bearer token" in refused(env, "--host", "0.0.0.0")
     assert "needs a bearer token" in refused({**env, "GRAPHMEM_MCP_TOKEN": ""}, "--host", "::")
     short = refused({**env, "GRAPHMEM_MCP_TOKEN": "short-secret"}, "--host", "0.0.0.0")
@@ -134,27 +148,28 @@ def _abandoned(url: str, body: bytes, *, send: int) -> None:
 
 
 def test_clients_that_vanish_leave_whole_steps_and_a_server_that_serves(
-    url: str, space: graphmem.Space, connection: Connection
+    served: tuple[str, str], graph: graphmem.Graph, connection: Connection
 ) -> None:
-    task = space.task("t")
+    url, space = served
+    task = graph.space(space).task("t")
     request = task.request("Why?")
     version = request.status().version
     body = _tool_call("step", {"version": version, "tool_calls": [{"name": "look", "result": "seen " * 10_000}]})
     for send in (0, 1, len(body) // 2, len(body), len(body), len(body)):
         _abandoned(url, body, send=send)
 
-    async def served() -> None:
+    async def again() -> None:
         async with over_http(url, TOKEN) as a:
             # The vanished ones made the step, or this one does; in each case it is there once.
             step = await a.call("step", version=version, tool_calls=[{"name": "look", "result": "seen " * 10_000}])
             assert step["results"] == ["obs:1.1"]
 
-    anyio.run(served)
+    anyio.run(again)
     assert len(task.path().recent) == 1
-    assert audit(connection, space.name) == ()
+    assert audit(connection, space) == ()
 
 
 def test_a_token_file_that_is_no_text_is_refused(server_env: Mapping[str, str], tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_bytes(b"\xff\xfe")
-    assert "UTF-8" in refused(environment(server_env), "--token-file", str(file))
+    assert "UTF-8" in refused(server_env, "--token-file", str(file))

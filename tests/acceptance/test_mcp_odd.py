@@ -9,8 +9,9 @@ import pytest
 
 import graphmem
 from graphmem.inspect import audit, log
+from graphmem.integrations.mcp import Scope
 from graphmem.store import Connection
-from tests.acceptance.mcp_serving import Assistant, Transport, tell
+from tests.acceptance.mcp_serving import Assistant, Transport, tell, tell_here
 
 MEGABYTE = 1 << 20
 
@@ -62,7 +63,7 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
 
 
 def test_whatever_is_wrong_with_arguments_is_said_in_a_sentence(
-    server_env: Mapping[str, str], space: graphmem.Space, connection: Connection, tmp_path: Path
+    graph: graphmem.Graph, space: graphmem.Space, connection: Connection
 ) -> None:
     async def script(a: Assistant) -> None:
         status = await a.call("request", text="Why?")
@@ -72,7 +73,7 @@ def test_whatever_is_wrong_with_arguments_is_said_in_a_sentence(
             assert len(refusal) < 1_600
         assert (await a.call("status"))["version"] == status["version"]
 
-    tell("stdio", server_env, tmp_path / "log", script, "--space", space.name, "--task", "t")
+    tell_here(Scope(graph=graph, space=space.name, name="t"), script)
     assert audit(connection, space.name) == ()
 
 
@@ -100,9 +101,7 @@ def test_arguments_of_megabytes_are_taken_or_refused_with_the_limit(
     assert space.task("t").path().recent[0].results[0].content == most
 
 
-def test_a_step_whose_answer_was_lost_is_not_recorded_twice(
-    server_env: Mapping[str, str], space: graphmem.Space, tmp_path: Path
-) -> None:
+def test_a_step_whose_answer_was_lost_is_not_recorded_twice(graph: graphmem.Graph, space: graphmem.Space) -> None:
     async def script(a: Assistant) -> None:
         status = await a.call("request", text="Why?")
         given = {"version": status["version"], "tool_calls": [{"name": "look", "result": "seen"}]}
@@ -121,12 +120,12 @@ def test_a_step_whose_answer_was_lost_is_not_recorded_twice(
             "step", version=call["version"] + 1, message="Because."
         )
 
-    tell("stdio", server_env, tmp_path / "log", script, "--space", space.name, "--task", "t")
+    tell_here(Scope(graph=graph, space=space.name, name="t"), script)
     assert len(space.task("t").path().summaries) == 1
 
 
 def test_a_step_that_answers_to_an_old_version_is_refused_with_what_to_do(
-    server_env: Mapping[str, str], space: graphmem.Space, tmp_path: Path
+    graph: graphmem.Graph, space: graphmem.Space
 ) -> None:
     async def script(a: Assistant) -> None:
         status = await a.call("request", text="Why?")
@@ -139,7 +138,7 @@ def test_a_step_that_answers_to_an_old_version_is_refused_with_what_to_do(
         future = await a.refusal("step", version=status["version"] + 50, message="Because.")
         assert "not the present one" in future or "`observe`" in future
 
-    tell("stdio", server_env, tmp_path / "log", script, "--space", space.name, "--task", "t")
+    tell_here(Scope(graph=graph, space=space.name, name="t"), script)
 
 
 def test_of_twenty_steps_at_once_one_is_taken_and_every_read_is_answered(
@@ -169,13 +168,11 @@ def test_of_twenty_steps_at_once_one_is_taken_and_every_read_is_answered(
     assert audit(connection, space.name) == ()
 
 
-def test_lists_that_come_as_json_text_are_read(
-    server_env: Mapping[str, str], space: graphmem.Space, tmp_path: Path
-) -> None:
+def test_lists_that_come_as_json_text_are_read(graph: graphmem.Graph, space: graphmem.Space) -> None:
     async def script(a: Assistant) -> None:
         status = await a.call("request", text="Why?")
         delta = '[{"operation": "add", "id": "a", "kind": "knowledge", "summary": "s", "value": {"n": 1}}]'
         step = await a.call("step", version=str(status["version"]), delta=delta)
         assert step["added"] == ["a"]
 
-    tell("stdio", server_env, tmp_path / "log", script, "--space", space.name, "--task", "t")
+    tell_here(Scope(graph=graph, space=space.name, name="t"), script)

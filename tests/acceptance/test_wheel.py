@@ -77,6 +77,7 @@ def test_the_command_of_the_wheel_works_without_extras(
     assert graphmem("--help").returncode == 0
     assert graphmem("up").returncode == 1
     assert "graphmem-neo4j[embedded]" in graphmem("up").stderr
+    assert "graphmem-neo4j[mcp]" in graphmem("mcp", "--space", "s", "--task", "t").stderr
     assert graphmem("init", env=server_env).returncode == 0
     assert graphmem("tasks", "--space", "of-nobody", "--json", env=server_env).returncode == 0
     assert graphmem("doctor", "--space", "of-nobody", env=server_env).returncode == 0

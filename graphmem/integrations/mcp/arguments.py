@@ -173,7 +173,7 @@ class LogArguments(Arguments):
     first: int | None = Field(None, ge=1, description="From this step on.")
     last: int | None = Field(None, ge=1, description="Up to this step.")
     request: int | None = Field(None, ge=1, description="Only steps of this request.")
-    limit: int = Field(50, ge=1, le=1_000, description="The newest so many of them.")
+    limit: int = Field(50, ge=1, le=200, description="The newest so many of them.")
 
 
 class QueryArguments(Arguments):

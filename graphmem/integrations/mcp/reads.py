@@ -11,6 +11,7 @@ from typing import Any, Final
 from graphmem import inspect
 from graphmem.errors import InvalidValueError, NoOpenRequestError, NotFoundError
 from graphmem.inspect import Named, RawResult, SummaryReason
+from graphmem.inspect.named import inspect_query, parameters
 from graphmem.integrations.mcp.arguments import (
     LogArguments,
     NoArguments,
@@ -23,13 +24,14 @@ from graphmem.integrations.mcp.fitting import Lines, Reply, page
 from graphmem.integrations.mcp.scope import Scope
 from graphmem.integrations.mcp.views import NOTE, Line, filled, log_line, path_lists, reason_lines, status_lists
 from graphmem.task import Request, Status
-from graphmem.vocabulary import json_text, short_name
+from graphmem.vocabulary import Json, json_text, short_name
 
 OWN: Final = ("space", "task")
 _WITHHELD: Final = frozenset({"other", "key", "targets", "lineages"})
 _PICTURE: Final = ("node", "relation", "other", "arrow")
 _HEAD_CHARACTERS: Final = 1_000
-_QUERY_ROWS: Final = 10_000
+_MOST: Final = {"limit": 5_000, "characters": 4_000}
+_MOST_IDS: Final = 100
 
 STATUS_LISTS: Final = (
     Lines(name="index", how="query states; show with id request:N; access in a step", newest=True),
@@ -160,11 +162,11 @@ def _raw_head(found: RawResult) -> Line:
 
 
 def _request_text(scope: Scope, id_: str) -> tuple[Line, str]:
-    lines = inspect.requests(scope.reader, scope.space, scope.name, limit=_QUERY_ROWS)
-    for line in lines:
-        if f"request:{line.number}" == id_:
-            return {"what": "request", "standing": line.standing}, line.text
-    raise NotFoundError(f"{scope.name} has no {id_}; query requests lists them.")
+    found = inspect.run_named(scope.reader, "disclose", {"space": scope.space, "task": scope.name, "ids": [id_]})
+    text = dict(zip(found.columns, found.rows[0], strict=True))["text"]
+    if not isinstance(text, str):
+        raise NotFoundError(f"{scope.name} has no {id_}; `query` with the name requests lists them.")
+    return {"what": "request"}, text
 
 
 def _step_text(scope: Scope, id_: str) -> tuple[Line, str]:
@@ -269,5 +271,13 @@ def _params(named: Named, given: Mapping[str, Any], scope: Scope) -> dict[str, A
     if missing:
         raise InvalidValueError(f"{named.name} needs {', '.join(missing)}.")
     texts = {name: value if isinstance(value, str | int) else json.dumps(value) for name, value in given.items()}
-    limit = {"limit": _QUERY_ROWS} if "limit" in takes and "limit" not in texts else {}
-    return {**limit, **texts, "space": scope.space, "task": scope.name}
+    read = parameters(inspect_query(named.name), {**texts, "space": scope.space, "task": scope.name})
+    return {name: _bounded(name, value) for name, value in read.items()}
+
+
+def _bounded(name: str, value: Json) -> Json:
+    """A parameter within what one call may ask for; more is had by paging."""
+    most = _MOST.get(name)
+    if most is not None:
+        return min(value, most) if isinstance(value, int) else most if name == "limit" else value
+    return value[:_MOST_IDS] if isinstance(value, list) else value
