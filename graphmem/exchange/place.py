@@ -37,6 +37,7 @@ class Search:
         self._task = task
         self._events = events
         self._is_first = is_first
+        self._differs_at: int | None = None
         self._row: Row = {"steps": 0, "open": None, "pending_step": None, "beyond": None, "found": ()}
 
     def place(self) -> Place:
@@ -45,15 +46,14 @@ class Search:
         Raises:
             RunDiffersError: the task holds something else than the run from some message on.
         """
-        differed: int | None = None
         while True:
+            before = self._differs_at
             try:
                 return self._place()
-            except RunDiffersError as error:
+            except RunDiffersError:
                 # Another process may have recorded more between two reads; then the place has moved.
-                if differed == error.position:
+                if self._differs_at == before:
                     raise
-                differed = error.position
                 self._settle()
 
     def _place(self) -> Place:
@@ -128,7 +128,7 @@ class Search:
         return attempt_key(self._task.space, self._task.name, *parts)
 
     def _differs(self, index: int, why: str) -> RunDiffersError:
-        place = self._events[index].place
+        self._differs_at, place = index, self._events[index].place
         return RunDiffersError(
             f"{self._task!r}: from message {place} on the messages are not those that were recorded: {why}. Nothing "
             "was written. Give the whole list as it was, with what is new at its end; for another conversation name it "

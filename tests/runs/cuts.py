@@ -12,6 +12,7 @@ from typing import Any, Final
 
 _AGENTS: Final = ("WebSurfer", "FileSurfer", "Assistant", "ComputerTerminal", "Computer_terminal")
 _FOLDERS: Final = ("react-webshop", "reflexion", "swe-agent", "tau-bench", "who-and-when")
+_BEHIND: Final = r"Thought \d+: |Thought: |Reflections:|Correct answer: |\nQuestion: |\nContext: |\n-----"
 _KINDS: Final = (".json", ".jsonl", ".traj", ".txt")
 
 
@@ -21,22 +22,36 @@ def files(folder: Path) -> tuple[Path, ...]:
     return tuple(path for path in found if path.suffix in _KINDS)
 
 
-def observations(path: Path) -> list[list[str]]:
-    """What the tools of each run returned, in order."""
+def observations(path: Path) -> list[str]:
+    """What the tools of all runs returned, in order."""
     text = path.read_bytes().decode()
     match path.suffix:
         case ".traj":
             value = json.loads(text)
             steps = [step["observation"] for step in value.get("trajectory") or ()]
-            return [steps or _contents(value["history"], "role", ("tool",))]
+            return steps or _contents(value["history"], "role", ("tool",))
         case ".json":
-            return [_contents(run["traj"], "role", ("tool",)) for run in json.loads(text)]
+            return [seen for run in json.loads(text) for seen in _contents(run["traj"], "role", ("tool",))]
         case ".jsonl":
-            return [_of_record(json.loads(line)) for line in text.splitlines()]
-        case _ if "Correct answer:" in text:
-            return [_numbered(part) for part in _questions(text)]
+            return [seen for line in text.splitlines() for seen in _of_record(json.loads(line))]
+        case _ if not _episodes(text):
+            return re.findall(rf"(?ms)^Observation(?: \d+)?: (.*?)(?=\n(?:{_BEHIND})|\s*\Z)", text)
         case _:
-            return [_unnumbered(part) for part in _episodes(text)]
+            return [seen for part in _episodes(text) for seen in _unnumbered(part)]
+
+
+def count(path: Path) -> int:
+    """How many runs there are, at least: a question may have been tried several times behind one another."""
+    text = path.read_bytes().decode()
+    match path.suffix:
+        case ".traj":
+            return 1
+        case ".json":
+            return len(json.loads(text))
+        case ".jsonl":
+            return len(text.splitlines())
+        case _:
+            return len(_episodes(text)) or len(_questions(text))
 
 
 def cut(path: Path, into: Path) -> Path:
@@ -45,7 +60,9 @@ def cut(path: Path, into: Path) -> Path:
     text = path.read_bytes().decode()
     match path.suffix:
         case ".json":
-            target.write_text(json.dumps([run for run in json.loads(text) if run["task_id"] % 12 == 0]), "utf-8")
+            runs = json.loads(text)
+            kept = sorted({str(run["task_id"]) for run in runs})[::12]
+            target.write_text(json.dumps([run for run in runs if str(run["task_id"]) in kept]), "utf-8")
         case ".jsonl":
             target.write_bytes("\n".join(text.splitlines()[::9]).encode())
         case ".txt":
@@ -76,25 +93,12 @@ def _episodes(text: str) -> list[str]:
     return re.findall(r"(?ms)^-----------------\n(\d+\n.*?)^-------------\n", text)
 
 
-def _numbered(part: str) -> list[str]:
-    count = len(re.findall(r"(?m)^Observation \d+: ", part))
-    return [
-        _between(part, f"Observation {n}: ", rf"\n(?:Thought {n + 1}: |Correct answer: )") for n in range(1, count + 1)
-    ]
-
-
 def _unnumbered(part: str) -> list[str]:
     return re.findall(r"(?ms)^Observation: (.*?)\n\n(?=Action: |\d+ [\d.]+ [\d.]+ [\d.]+\n)", part)
 
 
-def _between(text: str, start: str, end: str) -> str:
-    found = re.search(rf"(?ms)^{re.escape(start)}(.*?){end}", text)
-    assert found is not None, start
-    return found[1]
-
-
 def _cut_text(text: str) -> str:
-    if "Correct answer:" not in text:
+    if _episodes(text):
         return "".join(f"-----------------\n{part}-------------\n" for part in _episodes(text)[::20])
     return "".join(_cut_trial(text, keep=_asked(text)))
 
@@ -107,8 +111,8 @@ def _asked(text: str) -> Callable[[str], bool]:
 
 
 def _cut_trial(text: str, *, keep: Callable[[str], bool]) -> Iterator[str]:
-    for number, trial in enumerate(re.split(r"(?m)^BEGIN TRIAL \d+\n", text)[1:], 1):
+    for number, trial in enumerate(re.split(r"(?m)^BEGIN TRIAL \d+\n", text)[1:] or [text], 1):
         yield f"BEGIN TRIAL {number}\n\n"
         for part in _questions(trial):
             if keep(part):
-                yield part[: part.index("\n", part.index("Correct answer:"))] + "\n\n"
+                yield re.split(r"(?m)^-{5,} BEGIN|^#{5,}", part)[0]
