@@ -106,18 +106,19 @@ def http_process(env: Mapping[str, str], *options: str) -> Iterator[tuple[str, "
 
 
 @asynccontextmanager
-async def over_http(url: str, token: str | None) -> AsyncIterator[Assistant]:
+async def over_http(url: str, token: str | None, *, mode: str = "auto") -> AsyncIterator[Assistant]:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=WAIT_SECONDS) as http,
-        assistant(streamable_http_client(url, http_client=http)) as found,
+        assistant(streamable_http_client(url, http_client=http), mode=mode) as found,
     ):
         yield found
 
 
 @asynccontextmanager
-async def assistant(transport: Any) -> AsyncIterator[Assistant]:
-    async with Client(transport, read_timeout_seconds=WAIT_SECONDS) as client:
+async def assistant(transport: Any, *, mode: str = "auto") -> AsyncIterator[Assistant]:
+    """A client of the newest protocol, or with `mode="legacy"` of the one before, which most assistants speak."""
+    async with Client(transport, read_timeout_seconds=WAIT_SECONDS, mode=mode) as client:
         listed = await client.list_tools()
         yield Assistant(client, {tool.name: tool.output_schema or {} for tool in listed.tools})
 
@@ -148,7 +149,7 @@ def tell(transport: Transport, server_env: Mapping[str, str], log: Path, script:
             await script(found)
 
     async def by_http(url: str) -> None:
-        async with over_http(url, TOKEN) as found:
+        async with over_http(url, TOKEN, mode="legacy") as found:
             await script(found)
 
     if transport == "stdio":
