@@ -35,6 +35,7 @@ def watch(client: Client, task: Task, *, run: str = "", folder: Path | None = No
 
     Raises:
         InvalidValueError: it is no such client.
+        ServerError: there is no folder to keep messages in; the message says what to install, or to set.
     """
     http = getattr(client, "_client", None)  # the one thing of the client that has no public name, in 1.0 as in 3.57
     with_options: Any = getattr(client, "with_options", None)

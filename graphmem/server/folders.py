@@ -35,6 +35,8 @@ def _platformdirs() -> Any:
         import platformdirs
     except ImportError as missing:
         raise ServerError(
-            "The embedded server needs platformdirs; install the extra 'embedded'.", command=INSTALL
+            "Your data folder is found by the package platformdirs, of the extras 'embedded' and 'agent'; or name one "
+            "by GRAPHMEM_HOME.",
+            command=INSTALL,
         ) from missing
     return platformdirs
