@@ -9,12 +9,14 @@ Invariant: the conversation is never rewritten, it only grows.
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 Messages: TypeAlias = Sequence[Mapping[str, Any]]
 
 _RESULTS: Final = ("tool", "function")
 _JOINT: Final = 2
+_PLACES: Final = 50  # where the last word is said over and over, each place costs as much as the history is long
 
 
 def continued(known: Messages, given: Messages) -> Messages | None:
@@ -37,8 +39,9 @@ def continued(known: Messages, given: Messages) -> Messages | None:
 def _joint(old: Sequence[Hashable], new: Sequence[Hashable]) -> int | None:
     """Where in `new` the last words of `old` end, as many of them as can be found there, but two at least."""
     best, at = 0, None
-    for end in range(len(new), 0, -1):
-        length = _common(old[::-1], new[end - 1 :: -1]) if new[end - 1] == old[-1] else 0
+    ends = (end for end in range(len(new), 0, -1) if new[end - 1] == old[-1])
+    for end in islice(ends, _PLACES):
+        length = _common(old[::-1], new[end - 1 :: -1])
         if length > best and length >= min(_JOINT, end):
             best, at = length, end
     return at
