@@ -122,20 +122,20 @@ class _Export:
         self._say(f"{self._task} moved on while it was read; once more, while its writers wait")
         writer.back_to(mark)
         with self._connection.holding(query("exchange/export_lock"), self._p | {"op": "export"}) as stream:
-            return self._whole(writer, stream, self._stands(stream))
+            return self._whole(writer, stream, self._stands(stream(query("exchange/export_task"), self._p)))
 
     def _settled(self) -> Row:
         """How the task stands once no commit is on its way."""
-        self._connection.read_locked(query("exchange/export_lock"), self._p | {"op": "export"})
-        return self._stands(self._connection.stream)
+        rows, _ = self._connection.read_locked(query("exchange/export_lock"), self._p | {"op": "export"})
+        return self._stands(iter(rows))
 
-    def _stands(self, stream: Stream) -> Row:
-        row = next(stream(query("exchange/export_task"), self._p), None)
+    def _stands(self, rows: Iterator[Row]) -> Row:
+        row = next(rows, None)
         if row is None:
             raise NotFoundError(f"there is no task {self._task!r} in space {self._p['space']!r} any more")
         own = {name: value for name, value in row["properties"].items() if name not in _LOCK}
         check_held(self._p["space"], self._task, {"options": own})
-        return row | {"properties": own}
+        return {**row, "properties": own}
 
     def _whole(self, writer: Writer, stream: Stream, stands: Row) -> ExportedTask:
         own, count = stands["properties"], _Count()
