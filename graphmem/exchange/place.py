@@ -1,8 +1,9 @@
 """Where a recording stands in the graph: how many of its events a task has already.
 
 Keys of events are chained, so those in the graph are a beginning of the run: it is found by a search that looks at a
-few at once, three reads for ten thousand events. What was recorded otherwise than the run says is an error that names
-the first message that differs. Invariant: nothing is written here.
+few at once, three reads for ten thousand events. What a fork's origin recorded before the fork is the fork's as well.
+What was recorded otherwise than the run says is an error that names the first message that differs. Invariant: nothing
+is written here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,8 @@ from graphmem.exchange.events import Event, stored_calls
 from graphmem.store import query
 from graphmem.task import Task
 from graphmem.task.repository import operation_id
-from graphmem.trace import attempt_key, content_hash
+from graphmem.trace import content_hash
+from graphmem.vocabulary import digest
 
 Row = Mapping[str, Any]
 _AT_ONCE: Final = 32
@@ -58,7 +60,7 @@ class Search:
 
     def _place(self) -> Place:
         opens = [i for i, event in enumerate(self._events) if event.kind == "open"]
-        last, opened = self._last([self._key("open", self._events[i].key) for i in opens])
+        last, opened = self._last([digest("open", self._events[i].key) for i in opens])
         if opened is None:
             if self._is_first and opens and self._steps():
                 raise self._differs(0, "the task holds something else")
@@ -66,13 +68,13 @@ class Search:
         number, start = opened["request"], opens[last]
         end = opens[last + 1] if last + 1 < len(opens) else len(self._events)
         turns = [i for i in range(start + 1, end) if self._events[i].kind in ("turn", "close")]
-        found, step = self._last([self._key("named", str(number), self._events[i].key) for i in turns])
+        found, step = self._last([digest("named", str(number), self._events[i].key) for i in turns])
         at, after = (start, opened["number"]) if step is None else (turns[found], step["number"])
         return self._settled(at, after, number, self._events[start].key)
 
     def _settled(self, at: int, after: int, number: int, opening: str) -> Place:
         """The place after event `at`, which is step `after`, with what was observed of its calls."""
-        back, observed = self._key("revise", f"named {opening}"), self._key("observe", str(after))
+        back, observed = digest("revise", f"named {opening}"), digest("observe", str(after))
         found = {row["i"]: row for row in self._read([back, observed], after=after)}
         event, done = self._events[at], at + 1
         following = self._events[done] if done < len(self._events) else None
@@ -123,9 +125,6 @@ class Search:
 
     def _steps(self) -> int:
         return int(self._row["steps"])
-
-    def _key(self, *parts: str) -> str:
-        return attempt_key(self._task.space, self._task.name, *parts)
 
     def _differs(self, index: int, why: str) -> RunDiffersError:
         self._differs_at, place = index, self._events[index].place

@@ -13,7 +13,7 @@ RETURN s {.number, .kind, .author, .request, .output, .message, .calls, .added, 
   .visited, .merged, .world, .note, .abandoned_step} AS row
 """
 _RAW: LiteralString = """
-MATCH (o:RawObservation {task: $p.task})-[:CHILD_OF]->(n)
+MATCH (o:RawObservation {task: $p.task})-[:CHILD_OF]->(n:TraceNode {task: $p.task})
 WITH o, n ORDER BY o.from_step, o.position
 RETURN o {.id, .tool, .arguments, .content, .request, .from_step, node: n.number} AS row
 """
@@ -34,7 +34,8 @@ OPTIONAL MATCH (n)-[:CHILD_OF]->(m:TraceNode)
 OPTIONAL MATCH (n)<-[:COVERS]-(c:SummaryNode)
 WITH n, m.number AS parent, c ORDER BY n.number, c.from_step
 WITH n, parent, collect(c.text) AS covered
-RETURN n {.number, .name, .depth, .from_step, parent: parent, on_path: n:OnPath, covered: covered} AS row ORDER BY row.number
+RETURN n {.number, .name, .depth, .from_step, parent: parent, on_path: n:OnPath, covered: covered} AS row
+ORDER BY row.number
 """
 
 

@@ -130,7 +130,7 @@ def test_what_is_known_in_one_process_is_not_looked_for(server_env: Mapping[str,
 
 
 def test_a_place_among_many_is_found_by_few_reads(server_env: Mapping[str, str], space: graphmem.Space) -> None:
-    messages = long_conversation(150)
+    messages = long_conversation(80)
     names: list[str] = []
     record(space.task("t"), messages)
     with graphmem.connect(
@@ -235,6 +235,26 @@ def test_a_run_goes_on_after_a_revise_of_its_own(space: graphmem.Space, graph: g
     assert [(n["number"], n["parent"]) for n in picture(graph, task)["tree"]] == [(0, None), (1, 0), (2, 0)]
 
 
+def test_a_fork_of_a_recorded_task_goes_on_with_messages_of_its_own(
+    graph: graphmem.Graph, space: graphmem.Space
+) -> None:
+    task = space.task("t")
+    shared = [user("q"), says(None, ("a", "get", {})), result("a", "1"), says("one"), user("more")]
+    record(task, [*shared, says(None, ("b", "get", {"b": 1})), result("b", "2"), says("two")])
+    before = picture(graph, task)
+    at = next(s["number"] for s in before["steps"] if s["kind"] == "open" and s["message"] == "more")
+    fork = task.fork("fork", at=at)
+    other = [*shared, says(None, ("c", "get", {"c": 1})), result("c", "3"), says("three")]
+    new = record(fork, other)
+    assert (new.requests, new.turns, new.results) == (0, 2, 1)
+    assert not record(fork, other)
+    assert [s["message"] for s in picture(graph, fork)["steps"] if s["message"]] == ["three"]
+    assert picture(graph, task) == before
+    for messages, position in (([*shared[:3], says("1"), *other[4:]], 3), ([*other[:5], says("no")], 5)):
+        with pytest.raises(graphmem.RunDiffersError, match=f"from message {position} on"):
+            record(fork, messages)
+
+
 def test_a_redactor_sees_everything_before_it_is_hashed_or_written(
     server_env: Mapping[str, str], graph: graphmem.Graph, space: graphmem.Space
 ) -> None:
@@ -305,7 +325,7 @@ def in_processes(server_env: Mapping[str, str], space: str, task: str, how: str,
 def test_a_recording_that_is_killed_at_any_time_is_completed(
     graph: graphmem.Graph, server_env: Mapping[str, str], space: graphmem.Space
 ) -> None:
-    record(space.task("whole"), long_conversation(60))
+    record(space.task("whole"), long_conversation(40))
     in_processes(server_env, space.name, "killed", "killed")
     assert picture(graph, space.task("killed")) == picture(graph, space.task("whole"))
 
@@ -313,7 +333,7 @@ def test_a_recording_that_is_killed_at_any_time_is_completed(
 def test_processes_that_record_the_same_run_at_once_write_it_once(
     graph: graphmem.Graph, server_env: Mapping[str, str], space: graphmem.Space
 ) -> None:
-    record(space.task("whole"), long_conversation(40))
+    record(space.task("whole"), long_conversation(30))
     in_processes(server_env, space.name, "raced", "raced")
     assert picture(graph, space.task("raced")) == picture(graph, space.task("whole"))
 
@@ -336,7 +356,7 @@ def _child(space: str, task: str, messages: list[dict[str, Any]], *, grows: bool
 
 
 def _killed(space: str, task: str, drawn: random.Random) -> int:
-    messages, kills = long_conversation(60), 0
+    messages, kills = long_conversation(40), 0
     for _ in range(12):
         child = _child(space, task, messages, grows=drawn.random() < 0.5)
         time.sleep(drawn.uniform(0.03, 0.3))
@@ -347,7 +367,7 @@ def _killed(space: str, task: str, drawn: random.Random) -> int:
 
 
 def _raced(space: str, task: str) -> int:
-    children = [_child(space, task, long_conversation(40), grows=i % 2 == 0) for i in range(4)]
+    children = [_child(space, task, long_conversation(30), grows=i % 2 == 0) for i in range(4)]
     return max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
 
 
