@@ -166,7 +166,8 @@ class Courier:
         self._given = self._done = self._failures = 0
         self._unkept: Messages | None = None
         self._is_said = False
-        _couriers.add(self)
+        with _registry:
+            _couriers.add(self)
         _prepare_process()
 
     @property
@@ -262,6 +263,7 @@ class Courier:
             logger.warning(text, *about)
 
 
+_registry = threading.Lock()
 _couriers: WeakSet[Courier] = WeakSet()
 _closed: WeakSet[Connection] = WeakSet()
 _prepared = threading.Event()
@@ -270,8 +272,7 @@ _prepared = threading.Event()
 def settle(connection: Connection | None = None, *, seconds: float = SETTLE_SECONDS) -> bool:
     """Wait until all couriers, or those of a connection, have written what they have; False when they have not."""
     deadline = time.monotonic() + seconds
-    ours = [one for one in _couriers if connection is None or one.connection is connection]
-    settled = [one.settle(deadline - time.monotonic()) for one in ours]
+    settled = [one.settle(deadline - time.monotonic()) for one in _of(connection)]
     return all(settled)
 
 
@@ -279,9 +280,13 @@ def close(connection: Connection) -> None:
     """The connection is about to be closed: what can be written is, what cannot stays in the buffer."""
     settle(connection)
     _closed.add(connection)
-    for one in _couriers:
-        if one.connection is connection:
-            one.end()
+    for one in _of(connection):
+        one.end()
+
+
+def _of(connection: Connection | None) -> list[Courier]:
+    with _registry:
+        return [one for one in _couriers if connection is None or one.connection is connection]
 
 
 def _prepare_process() -> None:
