@@ -5,6 +5,7 @@ not fit the budget is not shown, but for the request and the latest message, whi
 """
 
 import importlib
+import importlib.util
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

@@ -148,10 +148,15 @@ def measure(
 
     found: dict[str, Figure] = {}
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        for done, one in enumerate(pool.map(figures, enumerate(runs, 1)), 1):
-            for way_name, figure in one.items():
-                found[way_name] = found[way_name] + figure if way_name in found else figure
-            told(done)
+        try:
+            for done, one in enumerate(pool.map(figures, enumerate(runs, 1)), 1):
+                for way_name, figure in one.items():
+                    found[way_name] = found[way_name] + figure if way_name in found else figure
+                told(done)
+        except BaseException:
+            # An interrupt, or a run that cannot be stored, does not wait for those that have not begun.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return Measured(
         runs=len(runs),
         calls=sum(len(run.calls) for run in runs),

@@ -141,3 +141,14 @@ def test_a_run_that_cannot_be_read_is_told_and_the_others_are_measured(
     assert answer.exit_code == 1
     told = json.loads(answer.stdout)
     assert (told["runs"], len(told["unread"])) == (1, 1)
+
+
+def test_a_run_that_cannot_be_stored_is_an_error_that_leaves_nothing_and_waits_for_no_other(
+    graph: graphmem.Graph, tmp_path: Path
+) -> None:
+    large = [*_trip()[:2], {"role": "tool", "tool_call_id": "a", "content": "x" * (2 << 20)}]
+    path = tmp_path / "large.json"
+    path.write_text(json.dumps([{"messages": large}, *[{"messages": _trip()}] * 40]), encoding="utf-8")
+    with pytest.raises(graphmem.LimitError):
+        measure_files(graph, [path])
+    assert _left(graph) == 0

@@ -1,8 +1,8 @@
 """Drives one recorded conversation through the whole loop of a task, and compares every answer with the recording.
 
-The rule-based writer and access stand in for the model; their outputs go through the text of the protocol. At one point of each conversation,
-drawn from a seed, all handles are dropped and the run goes on from `task.open_request()`. Whatever a status shows is
-checked against the paper's sets.
+The rule-based writer and access stand in for the model; their outputs go through the text of the protocol. At one point
+of each conversation, drawn from a seed, all handles are dropped and the run goes on from `task.open_request()`.
+Whatever a status shows is checked against the paper's sets.
 """
 
 from dataclasses import asdict, dataclass
