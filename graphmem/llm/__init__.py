@@ -1,3 +1,3 @@
-"""What graphmem needs of a model: `chat` (messages in, a completion out), `openai_chat` (a model behind an endpoint that
-speaks OpenAI's API) and `tokens` (how long a text is).
+"""What graphmem needs of a model: `chat` (messages in, a completion out), `openai_chat` (one behind an
+OpenAI-compatible endpoint), `tokens` (how long a text is).
 """
