@@ -86,10 +86,7 @@ def test_trials_become_one_tree_that_forks_where_they_part(
     revises = [(s["world"], s["note"]) for s in seen["steps"] if s["kind"] == "revise"]
     assert revises == [("restored", "trial 1: It is taken."), ("restored", "trial 2: Booked.")]
     assert [raw["content"] for raw in seen["raw"]] == ["seen 0", "seen 1", "taken", "booked", None]
-    assert [(s.text, s.note) for s in task.path().hints.subgoals] == [
-        ("It is taken.", "trial 1: It is taken."),
-        ("Booked.", "trial 2: Booked."),
-    ] or task.path().hints.feedback == "trial 2: Booked."
+    assert task.path().hints.feedback == "trial 2: Booked."
 
 
 def test_a_trial_that_ended_without_an_answer_is_closed_before_the_next(
