@@ -14,7 +14,7 @@ from graphmem.errors import InvalidValueError, ServerUnreachableError
 from graphmem.exchange import CaughtUp, ImportedRun, ImportedRuns, catching_up, import_runs
 from graphmem.exchange.dumping import Exported, export
 from graphmem.exchange.forgetting import Forgotten, forget
-from graphmem.exchange.pruning import Age, Pruned, prune
+from graphmem.exchange.pruning import Pruned, prune
 from graphmem.exchange.restoring import Imported, restore
 from graphmem.exchange.sizes import TaskSize, sizes
 from graphmem.exchange.unwritten import discard
@@ -199,15 +199,9 @@ class Space:
             NotFoundError: there is no such task.
             TaskHeldError: an import or a forget of it was interrupted.
         """
-        age, author = Age.of(raw_older_than), self._context.author(author)
+        author = self._context.author(author)
         return prune(
-            self._context.connection,
-            self.name,
-            check_name("task", task),
-            age,
-            author=author,
-            dry_run=dry_run,
-            progress=progress,
+            self._context.connection, self.name, task, raw_older_than, author=author, dry_run=dry_run, progress=progress
         )
 
     def forget(

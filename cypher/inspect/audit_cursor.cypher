@@ -18,6 +18,7 @@ CALL (t) {
   RETURN count(CASE WHEN a.of_step = t.pending_step THEN 1 END) AS answers
 }
 WITH t, [
+  CASE WHEN t.held IS NOT NULL THEN 'an import or a forget of it is going on, or was interrupted: run it again' END,
   CASE WHEN coalesce(NOT b:OnPath OR b.task <> t.key, true) THEN 'p_b is no trace node on its path' END,
   CASE WHEN coalesce(NOT s:OnPath OR s.task <> t.key, true) THEN 'p_t is no summary on its path' END,
   CASE WHEN coalesce(s.last <> t.boundary, true) OR w IS NULL THEN 'its boundary is not the last node that p_t covers' END,

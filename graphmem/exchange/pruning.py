@@ -16,6 +16,7 @@ from graphmem.errors import InvalidValueError, NotFoundError, StoreError
 from graphmem.state.values import Value
 from graphmem.store import Connection, query
 from graphmem.task.rows import check_held
+from graphmem.vocabulary import check_name
 
 Row = Mapping[str, Any]
 Progress = Callable[[str], None]
@@ -64,20 +65,21 @@ def prune(
     connection: Connection,
     space: str,
     task: str,
-    age: Age,
+    older_than: str,
     *,
     author: str = "operator",
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Pruned:
-    """Prune the raw results of a task that are older than so many steps or requests.
+    """Prune the raw results of a task that are older than `200 steps` or `3 requests`.
 
     Raises:
+        InvalidValueError: no such age.
         NotFoundError: there is no such task.
         TaskHeldError: an import or a forget of it was interrupted.
     """
-    p = {"space": space, "task": task}
-    first, until = _range(connection, p, age)
+    p = {"space": space, "task": check_name("task", task)}
+    first, until = _range(connection, p, Age.of(older_than))
     count = size = batches = 0
     for batch, of_batch in _batches(connection, p, first, until):
         count, size, batches = count + len(batch), size + of_batch, batches + 1

@@ -1,40 +1,22 @@
 """Export and import: a task comes back value for value, whatever it holds, whoever is killed or writes meanwhile."""
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 import graphmem
-from graphmem import ActiveState, Space, StepOutput, ToolCall, ToolResult
-from graphmem.errors import DumpError, TaskExistsError, TaskHeldError
+from graphmem import Space, ToolResult
+from graphmem.errors import DumpError, TaskExistsError
 from graphmem.exchange.dump_lines import FORMAT
 from graphmem.inspect import audit
-from graphmem.store import Connection, query
-from graphmem.vocabulary import Json
+from graphmem.store import Connection
+from tests.acceptance.carried import erase, full_task, told, with_forks
 from tests.acceptance.speech import add
-from tests.acceptance.test_mage_machine import MageMachine
-from tests.acceptance.test_past import Recorder, mixed_run
 from tests.acceptance.tree_speech import grow
-from tests.acceptance.tree_writer import writing
 from tests.acceptance.whole_space import nodes, whole
-
-ODD = 'NUL-free \u2028 \u2029 \x85 \ufeff 🎉 \U0001f468\u200d\U0001f469 日本語 "\\/ \r\n\t\x01 </script>'
-ERASE = "MATCH (n {space: $p.space}) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 1000 ROWS"
-
-
-def erase(connection: Connection, space: str) -> None:
-    connection.run("tests/erase", ERASE, {"space": space})
 
 
 @pytest.fixture
@@ -43,48 +25,6 @@ def other(space: Space, connection: Connection) -> Iterator[str]:
     name = f"{space.name}-other"
     yield name
     erase(connection, name)
-
-
-def told(states: tuple[ActiveState, ...]) -> list[object]:
-    """States without their keys, which name the space."""
-    return [(s.id, s.kind, s.summary, s.value, s.related, s.request) for s in states]
-
-
-class Quiet(Recorder):
-    """Does what is recorded elsewhere."""
-
-    def does(self, action: Callable[[], object]) -> None:
-        action()
-
-
-def full_task(space: Space, connection: Connection, name: str = "t") -> graphmem.Task:
-    """A task with everything in it: a long mixed run, odd texts, numbers, an unknown outcome, a call that waits."""
-    task = space.task(name, irreversible=("book",))
-    mixed_run(Quiet(task, connection))
-    request = task.open_request()
-    request.step(request.status(), StepOutput(message=f"done {ODD}"))
-    request = task.request(f"odd {ODD}")
-    value: Json = {"i": 2**63 - 1, "j": -(2**63), "f": 0.1, "g": 1.0, "h": 1e300, "n": None, "t": ODD, "l": [[], {}]}
-    calls = (ToolCall(name="book", arguments={"x": value}), ToolCall(name="look", arguments={"o": ODD}))
-    result = request.step(request.status(), StepOutput(tool_calls=calls))
-    request.observe(
-        result, [ToolResult(call_id=result.calls[0].id, content=ODD), ToolResult.unknown(result.calls[1].id)]
-    )
-    request.step(request.status(), StepOutput(delta=(add(f"odd/{ODD[:40]}!#@", value=value),)), usage={"cost": 0.25})
-    request.step(request.status(), StepOutput(tool_calls=(ToolCall(name="look", arguments={}),)))
-    return task
-
-
-def with_forks(space: Space, connection: Connection) -> None:
-    """A full task, a fork in its middle and one of its end, and a fork of a fork that went on."""
-    task = full_task(space, connection)
-    task.fork("early", at=9)
-    late = task.fork("late", at=task.now().step - 1)
-    grow(late.open_request(), "more", delta=(add("mine"),))
-    late.compress("more")
-    deep = late.fork("deep")
-    grow(deep.open_request(), "deeper", delta=(add("deepest", "derives>mine"),))
-    space.task("alone").request("another one")
 
 
 def test_a_space_comes_back_as_it_was(space: Space, connection: Connection, tmp_path: Path) -> None:
@@ -183,9 +123,6 @@ def test_one_task_takes_another_name(space: Space, connection: Connection, tmp_p
         space.load(tmp_path / "all.jsonl", as_task="both")
 
 
-# --- forks whose origin is elsewhere ---------------------------------------------------------------------------------
-
-
 def test_a_fork_without_its_origin_is_restored_once_both_are_there(
     space: Space, connection: Connection, tmp_path: Path
 ) -> None:
@@ -215,9 +152,6 @@ def test_a_fork_without_its_origin_is_not_renamed(
         graph.space(other).load(tmp_path / "late.jsonl")
     assert caught.value.line == 1
     assert whole(connection, other) == []
-
-
-# --- what is refused -------------------------------------------------------------------------------------------------
 
 
 def test_a_different_task_under_that_name_is_refused_and_stays(
@@ -295,114 +229,3 @@ def test_what_is_not_there_is_not_exported_and_leaves_no_file(space: Space, tmp_
     with pytest.raises(graphmem.InvalidValueError, match="cannot be written"):
         space.export(tmp_path / "no" / "x.jsonl")
     assert list(tmp_path.iterdir()) == []
-
-
-# --- killed, and written to meanwhile --------------------------------------------------------------------------------
-
-CHILD = """
-import sys, pathlib, graphmem
-with graphmem.connect() as graph:
-    graph.space(sys.argv[1]).load(pathlib.Path(sys.argv[2]), progress=lambda line: print(line, flush=True))
-"""
-
-
-def test_an_import_that_was_killed_goes_on_and_nobody_writes_meanwhile(
-    space: Space, connection: Connection, server_env: Mapping[str, str], tmp_path: Path
-) -> None:
-    task = space.task("t")
-    task.request("load")
-    task.grow_many([((ToolCall(name="look", arguments={"i": i}),), [f"result {i}"]) for i in range(700)], attempt="a")
-    before = whole(connection, space.name)
-    space.export(tmp_path / "t.jsonl")
-    erase(connection, space.name)
-    for kill in range(2):
-        with subprocess.Popen(
-            [sys.executable, "-c", CHILD, space.name, str(tmp_path / "t.jsonl")],
-            env={**os.environ, **server_env}, stdout=subprocess.PIPE, text=True,
-        ) as child:  # fmt: skip
-            assert child.stdout is not None
-            for _ in range(kill + 1):
-                child.stdout.readline()
-            child.send_signal(signal.SIGKILL)
-        assert 0 < len(whole(connection, space.name)) < len(before)
-        for call in (lambda: task.request("me too"), task.open_request, lambda: task.fork("f"), task.now):
-            with pytest.raises(TaskHeldError, match="Run `graphmem import` again"):
-                call()
-        for hidden in (task.path, lambda: task.compress("x"), lambda: task.revise(feedback="x")):
-            with pytest.raises(graphmem.NotFoundError):
-                hidden()
-        with pytest.raises(TaskHeldError):
-            space.export(tmp_path / "half.jsonl")
-    space.load(tmp_path / "t.jsonl")
-    assert whole(connection, space.name) == before
-    assert audit(connection, space.name) == ()
-
-
-def test_what_is_exported_while_others_write_is_one_moment(
-    space: Space, other: str, graph: graphmem.Graph, connection: Connection, tmp_path: Path
-) -> None:
-    task = space.task("t")
-    request = task.request("go")
-    grow(request, "a")
-    task.compress("a")
-    for i in range(3):
-        with writing(task) as wrote:
-            while len(wrote) < 3:
-                time.sleep(0.01)
-            space.export(tmp_path / f"{i}.jsonl")
-        graph.space(other).load(tmp_path / f"{i}.jsonl")
-        assert audit(connection, other) == ()
-        copy = graph.space(other).task("t")
-        step = copy.now().step
-        assert copy.path().text() == task.at(step).path().text()
-        assert told(copy.now().states()) == told(task.at(step).states())
-        erase(connection, other)
-
-
-def test_a_page_seeks_and_scans_nothing(space: Space, connection: Connection) -> None:
-    full_task(space, connection)
-    few = {"space": space.name, "task": "t", "after": 10, "until": 14}
-    hits = connection.profile(query("exchange/export_page"), few)
-    task = space.task("u")
-    task.request("load")
-    task.grow_many([((ToolCall(name="look", arguments={"i": i}),), [f"result {i}"]) for i in range(300)], attempt="a")
-    assert connection.profile(query("exchange/export_page"), few) == hits
-
-
-class Carried(MageMachine):
-    """Random runs with forks, carried into another space at their end and back."""
-
-    environment: Mapping[str, str]
-    folder: Path
-
-    def teardown(self) -> None:
-        file, back, name = self.folder / uuid4().hex, self.folder / uuid4().hex, f"{self.space.name}-other"
-        connection, elsewhere = self.graph.connection, self.graph.space(name)
-        try:
-            if not nodes(connection, self.space.name):
-                return
-            before = whole(connection, self.space.name)
-            self.space.export(file)
-            elsewhere.load(file)
-            assert audit(connection, name) == ()
-            elsewhere.export(back)
-            erase(connection, self.space.name)
-            self.space.load(back)
-            assert whole(connection, self.space.name) == before
-        finally:
-            erase(connection, self.space.name)
-            erase(connection, name)
-            self.graph.close()
-
-
-@pytest.mark.usefixtures("graph")  # so that the schema is in place
-def test_random_runs_and_their_forks_come_back_from_another_space(
-    server_env: Mapping[str, str], tmp_path: Path
-) -> None:
-    more = int(os.environ.get("GRAPHMEM_EXAMPLES", "0"))
-    machine = type("Machine", (Carried,), {"environment": server_env, "folder": tmp_path})
-    profile = settings(
-        max_examples=more or 4, stateful_step_count=12, derandomize=not more, print_blob=bool(more),
-        database=None, deadline=None, suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    run_state_machine_as_test(machine, settings=profile)
