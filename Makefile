@@ -9,7 +9,7 @@ demo: .venv/demo
 	$(BIN)/graphmem demo
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(or $(WORKERS),auto) --maxprocesses=4 --dist=loadfile
 
 lint: .venv/test
 	$(BIN)/ruff check .
