@@ -60,7 +60,7 @@ def main() -> None:
             print(f"{name}\n{table(found)}\n", flush=True)
             figures[name] = found.to_dict()
             if options.json is not None:
-                options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+                options.json.write_text(json.dumps(figures) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
