@@ -16,6 +16,7 @@ CALL (t, verdict) {
   UNWIND CASE WHEN verdict = 'ok' THEN $p.relations ELSE [] END AS row
   MATCH (a:Request|TraceNode|SummaryNode|RawObservation|State {key: row.from})
   MATCH (b:Task|Request|TraceNode|SummaryNode|RawObservation|State {key: row.to})
+  WITH t, row, a, b WHERE a.task = t.key AND coalesce(b.task, b.key) = t.key
   CREATE (a)-[r:$(row.type)]->(b)
   SET r = row.properties
   RETURN count(r) AS linked
@@ -24,6 +25,7 @@ CALL (t, verdict) {
   UNWIND CASE WHEN verdict = 'ok' THEN $p.outside ELSE [] END AS row
   MATCH (a:TraceNode|SummaryNode|RawObservation|State {key: row.from})
   MATCH (b:TraceNode|SummaryNode|RawObservation|State {key: row.to})
+  WITH t, row, a, b WHERE a.space = t.space AND b.space = t.space AND t.key IN [a.task, b.task]
   MERGE (a)-[r:$(row.type)]->(b)
   SET r = row.properties
   RETURN count(r) AS restored

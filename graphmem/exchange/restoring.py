@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphmem.errors import DumpError, InvalidValueError, TaskExistsError
+from graphmem.exchange.dump_check import Read, checked, reading
 from graphmem.exchange.dump_lines import Line, read_lines, unpacked
 from graphmem.exchange.renaming import Renaming
 from graphmem.state.values import Value
@@ -48,15 +49,6 @@ class Imported(Value):
     tasks: tuple[ImportedTask, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
-    """What the first reading of the file tells."""
-
-    space: str
-    mark: str
-    origins: Mapping[str, tuple[str, ...]]
-
-
 @dataclass(slots=True)
 class _Batch:
     line: int = 0
@@ -85,7 +77,7 @@ def restore(
         TaskExistsError: a task of that name is there and differs from the one in the file.
         TaskHeldError: another import or a forget holds the task.
     """
-    read = _checked(connection, file)
+    read = checked(file, schema_version(connection))
     space = read.space if as_space is None else check_name("space", as_space)
     tasks = _renamed(file, read, as_task)
     with Renaming(read.space, space, tasks) as names:
@@ -95,32 +87,7 @@ def restore(
         return Imported(file=str(file), space=space, tasks=tuple(work.tasks(tasks)))
 
 
-def _checked(connection: Connection, file: Path) -> _Read:
-    """Read the whole file once."""
-    header: Mapping[str, Any] = {}
-    origins: dict[str, tuple[str, ...]] = {}
-    count: tuple[int, int] = (0, 0)
-    line = None
-    for line in read_lines(file):
-        content = line.content
-        if line.nth == 1:
-            header = content
-            if header["schema"] > schema_version(connection):
-                raise DumpError(
-                    file, 1, f"it is of schema {header['schema']}, newer than this graphmem: upgrade graphmem-neo4j"
-                )
-        elif "task" in content:
-            origins[content["task"]] = tuple(content["origins"])
-            count = (1, 0)
-        elif "cursor" in content and (content["nodes"], content["relations"]) != count:
-            raise DumpError(file, line.nth, f"it counts other nodes and relations than stand before it: {count}")
-        count = (count[0] + ("node" in content), count[1] + ("relation" in content))
-    if line is None or line.content.get("tasks") != len(origins) or list(origins) != header["tasks"]:
-        raise DumpError(file, 0 if line is None else line.nth, "it does not hold the tasks that its header names")
-    return _Read(space=check_name("space", header["space"]), mark=line.seal, origins=origins)
-
-
-def _renamed(file: Path, read: _Read, as_task: str | None) -> dict[str, str]:
+def _renamed(file: Path, read: Read, as_task: str | None) -> dict[str, str]:
     if as_task is None:
         return {name: check_name("task", name) for name in read.origins}
     if len(read.origins) != 1:
@@ -128,7 +95,7 @@ def _renamed(file: Path, read: _Read, as_task: str | None) -> dict[str, str]:
     return {name: check_name("task", as_task) for name in read.origins}
 
 
-def _check_renaming(file: Path, read: _Read) -> None:
+def _check_renaming(file: Path, read: Read) -> None:
     for name, origins in read.origins.items():
         missing = [origin for origin in origins if origin not in read.origins]
         if missing:
@@ -188,14 +155,14 @@ class _Import:
         batch = _Batch()
         for line in lines:
             content = line.content
-            try:
-                if "cursor" in content:
-                    yield batch
-                    into.finish(self._names.node(["Task"], unpacked(content["cursor"]), None), line.nth)
-                    return
+            if "cursor" in content:
+                yield batch
+                with reading(self._file, line):
+                    own = self._names.node(["Task"], unpacked(content["cursor"]), None)
+                into.finish(own, line.nth)
+                return
+            with reading(self._file, line):
                 self._add(batch, content)
-            except InvalidValueError as error:
-                raise error if isinstance(error, DumpError) else DumpError(self._file, line.nth, str(error)) from error
             batch.line = line.nth
             if batch.is_full:
                 yield batch

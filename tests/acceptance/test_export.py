@@ -10,7 +10,7 @@ import pytest
 import graphmem
 from graphmem import Space, ToolResult
 from graphmem.errors import DumpError, TaskExistsError
-from graphmem.exchange.dump_lines import FORMAT
+from graphmem.exchange.dump_lines import FORMAT, Writer, read_lines
 from graphmem.inspect import audit
 from graphmem.store import Connection
 from tests.acceptance.carried import erase, full_task, told, with_forks
@@ -229,3 +229,54 @@ def test_what_is_not_there_is_not_exported_and_leaves_no_file(space: Space, tmp_
     with pytest.raises(graphmem.InvalidValueError, match="cannot be written"):
         space.export(tmp_path / "no" / "x.jsonl")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_somebody_else_made_writes_nothing_outside_its_tasks(
+    space: Space, other: str, graph: graphmem.Graph, connection: Connection, tmp_path: Path
+) -> None:
+    """The checksums of these are right; what they hold is not what graphmem writes."""
+    grow(space.task("t").request("go"), "a")
+    space.task("other").request("stays")
+    graph.space(other).task("t").request("stays")
+    file, bad = tmp_path / "t.jsonl", tmp_path / "bad.jsonl"
+    space.export(file, tasks=["t"])
+    lines = [dict(line.content) for line in read_lines(file)]
+    space.forget("t")
+    before = whole(connection, space.name), whole(connection, other)
+    node = next(i for i, line in enumerate(lines) if "node" in line)
+    relation = next(i for i, line in enumerate(lines) if "relation" in line)
+    own, cursor = lines[node]["properties"], next(i for i, line in enumerate(lines) if "cursor" in line)
+    for at, content in (
+        (node, {"node": ["Schema"], "properties": own}),
+        (node, {"node": ["Step", "Task"], "properties": own}),
+        (node, {"node": ["Step", "State"], "properties": own}),
+        (node, {"node": ["Step"], "properties": own | {"space": other}}),
+        (node, {"node": ["Step"], "properties": own | {"task": f"{space.name}/other"}}),
+        (node, {"node": "Step", "properties": own}),
+        (node, {"node": ["Step"]}),
+        (node, {"node": ["Step"], "properties": []}),
+        (node, {"something": 1}),
+        (relation, {"relation": "OWNS", "from": "a", "to": "b"}),
+        (relation, {"relation": "COVERS", "from": 1, "to": []}),
+        (cursor, lines[cursor] | {"cursor": lines[cursor]["cursor"] | {"key": f"{space.name}/other"}}),
+        (cursor, lines[cursor] | {"nodes": 99}),
+        (1, {"task": "a/b", "origins": []}),
+        (1, {"task": "t"}),
+    ):
+        with bad.open("wb") as out:
+            writer = Writer(out)
+            for i, line in enumerate(lines):
+                writer.write(content if i == at else line)
+        with pytest.raises(DumpError) as caught:
+            space.load(bad)
+        assert caught.value.line == at + 1, (content, caught.value)
+    assert (whole(connection, space.name), whole(connection, other)) == before
+    # An arrow between nodes that are not of the task is not made, whoever says so.
+    lines[relation] = {"relation": "CHILD_OF", "from": f"{other}/t/request:1", "to": f"{other}/t"}
+    with bad.open("wb") as out:
+        writer = Writer(out)
+        for line in lines:
+            writer.write(line)
+    with pytest.raises(graphmem.InvalidValueError, match="leads to a node that is not there"):
+        space.load(bad)
+    assert whole(connection, other) == before[1]
