@@ -263,7 +263,8 @@ def test_no_other_origin_is_allowed(pages: BrowserPages) -> None:
 
 def test_what_the_server_tells_browser_to_load_is_there(pages: BrowserPages) -> None:
     ports = Ports(bolt=7687, http=7474, pages=pages.port)
-    told = re.findall(rf"http://127\.0\.0\.1:{pages.port}(/[\w.]+)", configuration(ports, "2026.09.0", short_lived=True))
+    text = configuration(ports, "2026.09.0", short_lived=True)
+    told = re.findall(rf"http://127\.0\.0\.1:{pages.port}(/[\w.]+)", text)
     assert sorted(told) == ["/guide.html", "/live.grass"]
     for path in told:
         answer = ask(pages, "GET", path, Origin=BROWSER)
