@@ -17,8 +17,8 @@ from uuid import uuid4
 import graphmem
 from experiments.place import open_graph
 from experiments.recall_sets import SETS, runs
-from graphmem.exchange.figures import Measured, table
-from graphmem.exchange.measure import WAYS, at_budgets, measure
+from graphmem.exchange.measuring.figures import Measured, table
+from graphmem.exchange.measuring.measure import WAYS, at_budgets, measure
 from graphmem.llm.tokens import o200k
 
 _ERASE = "MATCH (n {space: $p.space}) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 1000 ROWS"

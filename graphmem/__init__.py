@@ -54,10 +54,10 @@ from graphmem.errors import (
     UnreadableRunError,
 )
 from graphmem.exchange import CaughtUp, Recorded, record, watch
-from graphmem.exchange.dumping import Exported
+from graphmem.exchange.dumps.restoring import Imported
+from graphmem.exchange.dumps.writing import Exported
 from graphmem.exchange.forgetting import Forgotten
 from graphmem.exchange.pruning import Pruned
-from graphmem.exchange.restoring import Imported
 from graphmem.exchange.sizes import TaskSize
 from graphmem.graph import Graph, Space, compare, connect, initialize
 from graphmem.state.values import (

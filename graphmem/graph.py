@@ -11,13 +11,14 @@ from types import TracebackType
 from typing import Self
 
 from graphmem.errors import InvalidValueError, ServerUnreachableError
-from graphmem.exchange import CaughtUp, ImportedRun, ImportedRuns, catching_up, import_runs
-from graphmem.exchange.dumping import Exported, export
+from graphmem.exchange import CaughtUp, ImportedRun, ImportedRuns, import_runs
+from graphmem.exchange.dumps.restoring import Imported, restore
+from graphmem.exchange.dumps.writing import Exported, export
 from graphmem.exchange.forgetting import Forgotten, forget
 from graphmem.exchange.pruning import Pruned, prune
-from graphmem.exchange.restoring import Imported, restore
 from graphmem.exchange.sizes import TaskSize, sizes
-from graphmem.exchange.unwritten import discard
+from graphmem.exchange.watching import catching_up
+from graphmem.exchange.watching.unwritten import discard
 from graphmem.llm.tokens import Tokenizer, WhenUsed
 from graphmem.store import Connection, Show, Trace, init, schema_version
 from graphmem.task import Comparison, Context, Past, Task

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from graphmem.exchange import baselines
-from graphmem.exchange.figures import table
 from graphmem.exchange.formats import FORMATS
-from graphmem.exchange.measure import measure_files
+from graphmem.exchange.measuring import baselines
+from graphmem.exchange.measuring.figures import table
+from graphmem.exchange.measuring.measure import measure_files
 from graphmem_cli.options import Reach, connection_options, json_option, print_json, say
 from graphmem_cli.tables import visible
 

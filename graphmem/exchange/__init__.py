@@ -1,11 +1,11 @@
 """The exchange room: runs of other agents in, as they grow or from files."""
 
-from graphmem.exchange.catching_up import CaughtUp, catch_up
 from graphmem.exchange.importing import ImportedRun, ImportedRuns, UnreadRun, import_runs
 from graphmem.exchange.recording import Recorded, record, record_run
-from graphmem.exchange.unwritten import Waiting, all_waiting, examine_buffers
 from graphmem.exchange.values import Round, Run, Turn
-from graphmem.exchange.watching import watch
+from graphmem.exchange.watching.catching_up import CaughtUp, catch_up
+from graphmem.exchange.watching.client import watch
+from graphmem.exchange.watching.unwritten import Waiting, all_waiting, examine_buffers
 
 __all__ = [
     "CaughtUp",

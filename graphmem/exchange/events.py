@@ -67,7 +67,7 @@ def _round(
     yield Event(kind="open", key=chain.add("open", round_.text, place=at[0]), place=at[0], text=round_.text)
     for i, turn in enumerate(round_.turns):
         is_last = i == len(round_.turns) - 1
-        is_answer = is_last and _is_answered(round_)
+        is_answer = is_last and round_.has_answer
         yield Event(
             kind="turn",
             key=chain.turn(turn, at[i + 1], is_answer=is_answer),
@@ -82,14 +82,8 @@ def _round(
         yield Event(
             kind="results", key=chain.results(turn, at[i + 1]), place=at[i + 1], turn=turn, contents=turn.results
         )
-    if following is not None and not _is_answered(round_):
+    if following is not None and not round_.has_answer:
         yield Event(kind="close", key=chain.add("close"), place=following)
-
-
-def _is_answered(round_: Round) -> bool:
-    """Whether there is a final response: a request is finished by words."""
-    last = round_.turns[-1] if round_.turns else None
-    return round_.is_answered and last is not None and not last.calls and bool((last.text or "").strip())
 
 
 def stored_calls(context: Context, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:

@@ -35,6 +35,12 @@ class Round:
     turns: tuple[Turn, ...] = ()
     is_answered: bool = False
 
+    @property
+    def has_answer(self) -> bool:
+        """Whether the final response is there and says something: a request is finished by words."""
+        last = self.turns[-1] if self.turns else None
+        return self.is_answered and last is not None and not last.calls and bool((last.text or "").strip())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:

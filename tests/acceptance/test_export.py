@@ -10,7 +10,7 @@ import pytest
 import graphmem
 from graphmem import Space, ToolResult
 from graphmem.errors import DumpError, TaskExistsError
-from graphmem.exchange.dump_lines import FORMAT, Writer, read_lines
+from graphmem.exchange.dumps.lines import FORMAT, Writer, read_lines
 from graphmem.inspect import audit
 from graphmem.store import Connection
 from tests.acceptance.carried import erase, full_task, told, with_forks

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import graphmem
-from graphmem.exchange.figures import FULL, Measured, table
 from graphmem.exchange.formats import read
-from graphmem.exchange.measure import at_budgets, measure, measure_files
+from graphmem.exchange.measuring.figures import FULL, Measured, table
+from graphmem.exchange.measuring.measure import at_budgets, measure, measure_files
 from graphmem.llm.tokens import o200k
 from graphmem_cli.group import cli
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 import graphmem
 from graphmem.exchange import all_waiting, catch_up, examine_buffers, record, watch
-from graphmem.exchange.catching_up import buffer_of, settle
+from graphmem.exchange.watching.catching_up import buffer_of, settle
 from graphmem.store import Connection
 from tests.openai_server import KEY, Asked, OpenAIServer, Reply, call, calls, completion, fails, openai_server, says
 

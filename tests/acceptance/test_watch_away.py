@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 import graphmem
 from graphmem import server
 from graphmem.exchange import all_waiting, catch_up, record, watch
-from graphmem.exchange.catching_up import settle
+from graphmem.exchange.watching.catching_up import settle
 from graphmem.inspect import audit
 from graphmem.store import Connection
 from graphmem_cli.group import cli
@@ -190,7 +190,7 @@ def test_a_database_without_our_schema_is_not_written_to(
     def absent(_: Connection) -> int:
         raise graphmem.SchemaError("the database has no schema")
 
-    monkeypatch.setattr("graphmem.exchange.catching_up.schema_version", absent)
+    monkeypatch.setattr("graphmem.exchange.watching.catching_up.schema_version", absent)
     door.open()
     chat.say("one")
     assert not settle(chat.connection, seconds=5.0)

@@ -12,8 +12,8 @@ from typing import Any, Final
 from graphmem import Access, Request, Space, Status, StepOutput, StepResult, ToolCall, ToolResult
 from graphmem.exchange import Turn as WrittenTurn
 from graphmem.exchange import access, results, writer
-from graphmem.exchange.playing import content_of_status
-from graphmem.exchange.script import Literal, literals
+from graphmem.exchange.measuring.playing import content_of_status
+from graphmem.exchange.measuring.script import Literal, literals
 from graphmem.llm.tokens import Tokenizer
 from graphmem.state.protocol import render_output
 from graphmem.vocabulary import Json

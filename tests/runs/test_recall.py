@@ -10,8 +10,8 @@ import pytest
 
 import graphmem
 from experiments.recall_sets import runs
-from graphmem.exchange.figures import FULL, Measured
-from graphmem.exchange.measure import WAYS, measure
+from graphmem.exchange.measuring.figures import FULL, Measured
+from graphmem.exchange.measuring.measure import WAYS, measure
 from graphmem.llm.tokens import o200k
 
 _PART = 12

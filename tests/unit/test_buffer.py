@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from graphmem.errors import InvalidValueError, LimitError
-from graphmem.exchange.buffer import Address, Buffer, buffer_folder, head_of
-from graphmem.exchange.unwritten import all_waiting, discard, examine_buffers, waiting_in
+from graphmem.exchange.watching.buffer import Address, Buffer, buffer_folder, head_of
+from graphmem.exchange.watching.unwritten import all_waiting, discard, examine_buffers, waiting_in
 from graphmem.store import Connection
 
 WHERE = Address(uri="bolt://127.0.0.1:7687", database="neo4j", space="alice", task="trip")

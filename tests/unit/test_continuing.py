@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmem.exchange.continuing import continued
+from graphmem.exchange.watching.continuing import continued
 
 
 def user(text: str) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmem.exchange.fitting import fit
 from graphmem.exchange.messages import conversation
+from graphmem.exchange.watching.fitting import fit
 from graphmem.vocabulary import Limits, json_text, text_fault
 from tests.openai_server import call
 

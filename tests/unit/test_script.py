@@ -3,9 +3,10 @@
 import pytest
 
 from graphmem import ToolCall
-from graphmem.exchange import Round, Run, Turn, baselines
-from graphmem.exchange.figures import Figure, Measured, table
-from graphmem.exchange.script import Literal, Script, literals
+from graphmem.exchange import Round, Run, Turn
+from graphmem.exchange.measuring import baselines
+from graphmem.exchange.measuring.figures import Figure, Measured, table
+from graphmem.exchange.measuring.script import Literal, Script, literals
 from graphmem.llm.tokens import estimate
 
 

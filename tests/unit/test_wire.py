@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmem.exchange.wire import answered, asked, is_chat_completion
+from graphmem.exchange.watching.wire import answered, asked, is_chat_completion
 from tests.openai_server import call, chunks, completion
 
 STREAM = "text/event-stream; charset=utf-8"

@@ -16,12 +16,12 @@ from typing import Protocol
 from uuid import uuid4
 
 from graphmem.errors import NotFoundError, UnreadableRunError
-from graphmem.exchange import baselines
-from graphmem.exchange.figures import FULL, Figure, Measured
 from graphmem.exchange.forgetting import forget
 from graphmem.exchange.formats import read
-from graphmem.exchange.playing import Asking, Player, Seen, Shown, by_oracle, by_rule, not_at_all
-from graphmem.exchange.script import Message, Moment, Script
+from graphmem.exchange.measuring import baselines
+from graphmem.exchange.measuring.figures import FULL, Figure, Measured
+from graphmem.exchange.measuring.playing import Asking, Player, Seen, Shown, by_oracle, by_rule, not_at_all
+from graphmem.exchange.measuring.script import Message, Moment, Script
 from graphmem.exchange.values import Run
 from graphmem.llm.tokens import Tokenizer, o200k
 from graphmem.store import Connection

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from graphmem.exchange.script import Message, Moment, Script
+from graphmem.exchange.measuring.script import Message, Moment, Script
 
 Count = Callable[[str], int]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphmem.errors import DumpError, InvalidValueError
-from graphmem.exchange.dump_lines import Line, read_lines
+from graphmem.exchange.dumps.lines import Line, read_lines
 from graphmem.vocabulary import Relation, StateKind, check_name
 
 _KINDS: Final = ("Request", "Step", "TraceNode", "SummaryNode", "RawObservation", "State")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphmem.errors import InvalidValueError, NotFoundError
-from graphmem.exchange.dump_lines import Writer, packed
+from graphmem.exchange.dumps.lines import Writer, packed
 from graphmem.state.values import Value
 from graphmem.store import Connection, Stream, query, schema_version
 from graphmem.task.rows import check_held

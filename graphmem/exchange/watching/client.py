@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from graphmem.errors import GraphmemError, InvalidValueError, RunDiffersError
-from graphmem.exchange.buffer import Messages
-from graphmem.exchange.catching_up import SETTLE_SECONDS, Courier, buffer_of
-from graphmem.exchange.continuing import continued
-from graphmem.exchange.fitting import fit
-from graphmem.exchange.tap import AsyncTapped, Tapped
-from graphmem.exchange.wire import answered, asked
+from graphmem.exchange.watching.buffer import Messages
+from graphmem.exchange.watching.catching_up import SETTLE_SECONDS, Courier, buffer_of
+from graphmem.exchange.watching.continuing import continued
+from graphmem.exchange.watching.fitting import fit
+from graphmem.exchange.watching.tap import AsyncTapped, Tapped
+from graphmem.exchange.watching.wire import answered, asked
 from graphmem.task import Task
 
 Client = TypeVar("Client")

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphmem.errors import DumpError, InvalidValueError, TaskExistsError
-from graphmem.exchange.dump_check import Read, checked, reading
-from graphmem.exchange.dump_lines import Line, read_lines, unpacked
-from graphmem.exchange.renaming import Renaming
+from graphmem.exchange.dumps.check import Read, checked, reading
+from graphmem.exchange.dumps.lines import Line, read_lines, unpacked
+from graphmem.exchange.dumps.renaming import Renaming
 from graphmem.state.values import Value
 from graphmem.store import Connection, query, schema_version
 from graphmem.task.rows import check_held

@@ -17,9 +17,9 @@ from typing import Any, Final
 from weakref import WeakSet
 
 from graphmem.errors import GraphmemError, InvalidValueError, LimitError, StaleStatusError, StoreError, TaskHeldError
-from graphmem.exchange.buffer import Address, Buffer, Messages, buffer_folder, head_of
 from graphmem.exchange.recording import record
-from graphmem.exchange.unwritten import all_waiting
+from graphmem.exchange.watching.buffer import Address, Buffer, Messages, buffer_folder, head_of
+from graphmem.exchange.watching.unwritten import all_waiting
 from graphmem.state.values import Value
 from graphmem.store import Connection, schema_version
 from graphmem.task import Context, Task

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from graphmem.errors import GraphmemError, ServerError
-from graphmem.exchange.buffer import Buffer, buffer_folder, head_of, lines_of
+from graphmem.exchange.watching.buffer import Buffer, buffer_folder, head_of, lines_of
 from graphmem.inspect import Check
 from graphmem.state.values import Value
 from graphmem.store import Connection

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from graphmem.exchange import access, writer
 from graphmem.exchange.events import NO_ANSWER
-from graphmem.exchange.script import Literal, Moment, Script
+from graphmem.exchange.measuring.script import Literal, Moment, Script
 from graphmem.exchange.values import Round, Turn
 from graphmem.state.values import Access, StepOutput, StepResult, ToolResult
 from graphmem.task import Prompt, Request, Status, Task
@@ -125,7 +125,7 @@ class Player:
                     seen, status = self._seen(request, status, next(moments))
                     yield seen
                 self._turn(request, status, turn, is_answer=_answers(round_, i))
-            if not _is_answered(round_) and number < len(rounds) - 1:
+            if not round_.has_answer and number < len(rounds) - 1:
                 status = request.status(index_tokens=self._index_tokens)
                 self._step(request, status, StepOutput(delta=writer.notes(status), message=NO_ANSWER))
 
@@ -171,11 +171,7 @@ class Player:
 
 
 def _answers(round_: Round, i: int) -> bool:
-    return _is_answered(round_) and i == len(round_.turns) - 1
-
-
-def _is_answered(round_: Round) -> bool:
-    return round_.is_answered and bool(round_.turns) and not round_.turns[-1].calls
+    return round_.has_answer and i == len(round_.turns) - 1
 
 
 def content_of_status(status: Status) -> str:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from graphmem.exchange.wire import is_chat_completion
+from graphmem.exchange.watching.wire import is_chat_completion
 
 
 class Listener(Protocol):

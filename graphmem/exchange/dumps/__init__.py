@@ -1,0 +1,1 @@
+"""Tasks as files of JSON Lines: written, checked and brought back."""

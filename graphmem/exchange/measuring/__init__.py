@@ -1,0 +1,1 @@
+"""Tokens against recall: what prompts would show of recorded runs."""
