@@ -28,6 +28,7 @@ _NAMES_CHARACTERS: Final = 300
 _TOLD_CHARACTERS: Final = 80
 _HEADING_CHARACTERS: Final = 400  # what the index shows of a request
 _COURTESY_CHARACTERS: Final = 200
+_VALUE_CHARACTERS: Final = 250_000  # what a state repeats of a text that the ledger has whole
 _REFS: Final = 20
 _NAMES: Final = 200
 
@@ -107,7 +108,7 @@ def _preference(status: Status) -> Iterator[Operation]:
             id=f"user-{status.request}",
             kind=StateKind.PREFERENCE,
             summary=short_name(wishes or status.query, characters=_WISH_CHARACTERS),
-            value=status.query if is_long else None,
+            value=status.query if _HEADING_CHARACTERS < len(status.query) <= _VALUE_CHARACTERS else None,
             has_value=True,
         )
 
@@ -122,7 +123,7 @@ def _says_nothing(text: str, *, rests_on: Sequence[str]) -> bool:
 
 
 def _judgement(id_: str, text: str, mine: Sequence[str]) -> Operation:
-    """What the assistant said: the beginning as summary, the text as value when that is not all."""
+    """What the assistant said: the beginning as summary, the text as value when that is not all, nor too much."""
     summary = short_name(text, characters=_SAID_CHARACTERS)
     follows = [Ref(relation=Relation.FOLLOWS, target=target) for target in mine if target.startswith("user-")]
     derives = [Ref(relation=Relation.DERIVES, target=target) for target in _found(mine)[-_REFS:]]
@@ -131,7 +132,7 @@ def _judgement(id_: str, text: str, mine: Sequence[str]) -> Operation:
         id=id_,
         kind=StateKind.JUDGEMENT,
         summary=summary,
-        value=None if summary == text else text,
+        value=None if summary == text or len(text) > _VALUE_CHARACTERS else text,
         has_value=True,
         refs=tuple(follows + derives),
     )

@@ -374,3 +374,14 @@ def _raced(space: str, task: str) -> int:
 if __name__ == "__main__":
     _space, _task, _how, _seed = sys.argv[1:]
     sys.exit(_killed(_space, _task, random.Random(int(_seed))) if _how == "killed" else _raced(_space, _task))
+
+
+def test_long_words_are_in_the_ledger_and_not_in_a_state_as_well(graph: graphmem.Graph, space: graphmem.Space) -> None:
+    task = space.task("t")
+    asked, answered = "please " * 430_000, "so it is; " * 320_000
+    new = record(task, [user(asked), says(answered)])
+    assert (new.requests, new.turns, new.states) == (1, 1, 2)
+    seen = picture(graph, task)
+    assert [request["text"] for request in seen["requests"]] == [asked]
+    assert [step["message"] for step in seen["steps"] if step["kind"] == "step"] == [answered]
+    assert [state.value for state in task.now().states()] == [None, None]
