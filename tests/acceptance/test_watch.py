@@ -343,6 +343,7 @@ def echo(question: Any) -> Reply:
 
 def brought_in_one(task: graphmem.Task, folder: Path) -> None:
     assert catch_up(task, folder=folder).refused == ()
+    assert settle(task.context.connection, seconds=60.0)  # its courier may be looking whether anything is left
     assert list(folder.glob(f"*{task.name}-*")) == []
 
 
