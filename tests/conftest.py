@@ -14,6 +14,7 @@ import pytest
 
 import graphmem
 from graphmem import server
+from graphmem.exchange.watching.catching_up import settle
 from graphmem.server.lock import LINES
 from graphmem.store import Connection, init
 from tests.container import in_container
@@ -70,6 +71,7 @@ def space(graph: graphmem.Graph, connection: Connection) -> Iterator[graphmem.Sp
     """A space of this test's own; erased afterwards, and nothing else is."""
     name = f"test-{uuid4().hex[:12]}"
     yield graph.space(name)
+    settle(graph.connection)  # what is being written while it is erased would stay
     connection.run("tests/erase", _ERASE, {"space": name})
 
 

@@ -22,6 +22,7 @@ from graphmem.errors import (
     GraphmemError,
     InvalidValueError,
     LoginError,
+    NotFoundError,
     QueryTimeoutError,
     ServerUnreachableError,
     StoreError,
@@ -127,13 +128,19 @@ class Connection:
         """The one row of a write, committed once `check` has let it pass.
 
         A transient failure is tried again, so `p` must carry an attempt key or the write must be the same twice.
+
+        Raises:
+            NotFoundError: what it writes to is not there; nothing was written.
         """
 
         @neo4j.unit_of_work(timeout=self._timeout)
         def work(tx: neo4j.ManagedTransaction) -> Row:
             result = tx.run(query.text, p=dict(p))
-            row = dict(result.single(strict=True))
+            found = result.single()
             self._note(query.name, result.consume())
+            if found is None:
+                raise NotFoundError(f"{query.name}: what it writes to is not in {self._at}, or no longer")
+            row = dict(found)
             if check is not None:
                 check(row)
             return row
@@ -281,9 +288,13 @@ class Connection:
         except _FAILURES as error:
             raise self._map(error) from error
 
+    @property
+    def _at(self) -> str:
+        return f"{self.uri} (database {self.database})"
+
     def _map(self, error: Exception) -> GraphmemError:
         code = getattr(error, "code", None) or ""
-        at = f"{self.uri} (database {self.database})"
+        at = self._at
         # 5.26 gives nearly every error the GQL status 50N42, so the code decides.
         match error:
             case exceptions.AuthError():

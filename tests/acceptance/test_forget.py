@@ -12,7 +12,7 @@ import pytest
 
 import graphmem
 from graphmem import Operation, Ref, Relation, Space, StateKind, StepOutput, TaskError, ToolCall, ToolResult
-from graphmem.errors import HasForksError, TaskHeldError
+from graphmem.errors import HasForksError, NotFoundError, TaskHeldError
 from graphmem.inspect import audit
 from graphmem.store import Connection, query
 from tests.acceptance.speech import add
@@ -213,3 +213,14 @@ def test_a_page_is_found_by_seeks(space: Space, connection: Connection) -> None:
         connection.write(query("exchange/forget_hold"), p)
         hits.append(connection.profile(query("exchange/forget_page"), {**p, "after": 20, "until": 40}))
     assert hits[0] == hits[1]
+
+
+def test_who_writes_to_what_was_forgotten_is_told_that_it_is_gone(space: Space) -> None:
+    answering, observing = space.task("a").request("go"), space.task("b").request("go")
+    status = answering.status()
+    asked = observing.step(observing.status(), StepOutput(tool_calls=(ToolCall(name="look", arguments={}),)))
+    space.forget()
+    with pytest.raises(NotFoundError, match="no longer"):
+        answering.step(status, StepOutput(message="done"))
+    with pytest.raises(NotFoundError, match="no longer"):
+        observing.observe(asked.pending, [ToolResult(call_id=asked.pending.calls[0].id, content="there")])
