@@ -48,14 +48,15 @@ class Search:
         Raises:
             RunDiffersError: the task holds something else than the run from some message on.
         """
+        differed_at = set[int | None]()
         while True:
-            before = self._differs_at
             try:
                 return self._place()
             except RunDiffersError:
                 # Another process may have recorded more between two reads; then the place has moved.
-                if self._differs_at == before:
+                if self._differs_at in differed_at:
                     raise
+                differed_at.add(self._differs_at)
                 self._settle()
 
     def _place(self) -> Place:

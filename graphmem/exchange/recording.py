@@ -156,18 +156,18 @@ class Recording:
         """Write what is new."""
         if not self._recall():
             self._find()
-        tries = 0
+        furthest, tries = self._place.done, 0
         while self._place.done < len(self._events):
-            before = self._place.done
             try:
-                self._write(self._events[before])
-                tries = 0
+                self._write(self._events[self._place.done])
             except _OVERTAKEN:
                 # Another process records the same run, or something else was done: look where the task stands now.
                 self._find()
-                tries = tries + 1 if self._place.done == before else 0
-                if tries > _TRIES:
+                tries += 1
+                if tries > _TRIES and self._place.done <= furthest:
                     raise
+            if self._place.done > furthest:
+                furthest, tries = self._place.done, 0
         self._remember()
         return replace(self._new, awaited=self._awaited())
 

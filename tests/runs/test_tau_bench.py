@@ -3,11 +3,11 @@
 from typing import Any, LiteralString
 
 import graphmem
+from graphmem.exchange import Run
+from graphmem.exchange.events import NO_ANSWER
 from graphmem.inspect import audit
-from graphmem.llm.tokens import o200k
 
-from .player import Figures, Player
-from .recording import Conversation
+from .player import Player
 
 _RAW: LiteralString = (
     "MATCH (o:RawObservation {task: $p.task}) RETURN o.id AS id, o.content AS content ORDER BY o.from_step, o.position"
@@ -25,33 +25,30 @@ _ANSWERS: LiteralString = (
 )
 
 
-def test_a_recorded_conversation_runs_through_the_whole_loop(
-    graph: graphmem.Graph, space: graphmem.Space, conversation: Conversation, figures: list[Figures]
-) -> None:
-    player = Player(space, conversation, o200k())
-    found = player.play()
-    figures.append(found)
+def test_a_recorded_run_goes_through_the_whole_loop(graph: graphmem.Graph, space: graphmem.Space, run: Run) -> None:
+    player = Player(space, run)
+    player.play()
     p = {"task": f"{space.name}/{player.task}"}
 
     def rows(name: str, text: LiteralString) -> list[dict[str, Any]]:
         return graph.connection.run(f"tests/runs/{name}", text, p)
 
-    recorded = [call.result for call in conversation.calls]
-    assert [row["content"] for row in rows("raw", _RAW)] == recorded
+    raw = {row["id"]: row["content"] for row in rows("raw", _RAW)}
+    assert list(raw.values()) == [result for turn in run.turns for result in turn.results]
+    answers = [round_.turns[-1].text if round_.has_answer else NO_ANSWER for round_ in run.rounds]
+    is_over = run.rounds[-1].has_answer
     steps = {row["kind"]: row["number"] for row in rows("steps", _STEPS)}
     assert steps == _nonzero(
-        open=len(conversation.rounds),
-        step=len(conversation.turns) + found.recalls,
-        observe=sum(bool(turn.calls) for turn in conversation.turns),
+        open=len(run.rounds),
+        step=len(run.turns) + player.asked + sum(not round_.has_answer for round_ in run.rounds[:-1]),
+        observe=sum(bool(turn.calls) for turn in run.turns),
     )
-    answered = [any(turn.is_answer for turn in round_.turns) for round_ in conversation.rounds]
     assert [(row["text"], row["finished"]) for row in rows("requests", _REQUESTS)] == [
-        (round_.text, finished) for round_, finished in zip(conversation.rounds, answered, strict=True)
+        (round_.text, number < len(run.rounds) or is_over) for number, round_ in enumerate(run.rounds, 1)
     ]
-    assert [row["text"] for row in rows("answers", _ANSWERS)] == [t.text for t in conversation.turns if t.is_answer]
+    assert [row["text"] for row in rows("answers", _ANSWERS)] == (answers if is_over else answers[:-1])
     assert {row["id"]: row["request"] for row in rows("live", _LIVE)} == player.sets.states
 
-    raw = {row["id"]: row["content"] for row in rows("raw", _RAW)}
     assert player.read_back() == {id_: raw[id_] for id_ in player.sets.cited}
     told = [text for id_, text in raw.items() if id_ not in player.sets.cited]
     assert not any(told), "only a result that says nothing may go without a state"

@@ -8,18 +8,17 @@ import pytest
 from click.testing import CliRunner
 
 import graphmem
+from graphmem.exchange import Run
 from graphmem.inspect import audit
-from graphmem.llm.tokens import o200k
 from graphmem_cli.group import cli
 
 from .player import Player
-from .recording import Conversation
 
 
 @pytest.fixture
-def played(space: graphmem.Space, conversation: Conversation) -> graphmem.Task:
-    """The conversation as a task, all of it played."""
-    player = Player(space, conversation, o200k())
+def played(space: graphmem.Space, run: Run) -> graphmem.Task:
+    """The run as a task, all of it played."""
+    player = Player(space, run)
     player.play()
     return space.task(player.task)
 
