@@ -4,6 +4,7 @@
 jars. Neither checks a checksum: whoever asks compares what came with what it wanted.
 """
 
+import errno
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ SERVER: Final = ("org.neo4j:neo4j", "org.neo4j:neo4j-slf4j-provider")
 BROWSER: Final = "org.neo4j.client:neo4j-browser"
 TIMEOUT_SECONDS: Final = 30
 ATTEMPTS: Final = 3
+_DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS)
 INSTALL: Final = "pip install 'graphmem-neo4j[embedded]'"
 
 
@@ -30,7 +32,7 @@ def _jgo() -> Any:
 def fetch(coordinate: str, folder: Path) -> Path:
     """Download one jar below an empty folder.
 
-    Raises: ResolveError, when the registry does not answer or has no such jar.
+    Raises: ResolveError, when the registry does not answer or has no such jar; OSError, when it cannot be kept.
     """
     group, artifact, version, *classifier = coordinate.split(":")
     context = _jgo().maven.MavenContext(repo_cache=folder, timeout=TIMEOUT_SECONDS)
@@ -40,6 +42,8 @@ def fetch(coordinate: str, folder: Path) -> Path:
         try:
             return Path(wanted.resolve())
         except (OSError, RuntimeError) as again:  # requests' errors are OSErrors; jgo's "not found" is a RuntimeError
+            if getattr(again, "errno", None) in _DISK:
+                raise
             failure = again
             Path(wanted.cached_path).unlink(missing_ok=True)  # jgo takes what it left half done for the whole
     raise ResolveError(

@@ -67,10 +67,11 @@ def _candidates() -> Iterator[tuple[str, Path]]:
 
 def _ask(origin: str, path: Path) -> Java | str:
     try:
-        done = subprocess.run((path, "-version"), capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run((path, "-Xmx64m", "-version"), capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.SubprocessError) as failure:
         return f"{path} ({origin}), which does not run: {failure}"
     version = _VERSION.search(done.stderr)
     if not version:
-        return f"{path} ({origin}), which does not say its version"
+        said = " ".join((done.stdout + done.stderr).splitlines()[:2]) or "nothing at all"
+        return f"{path} ({origin}), which does not say its version but {said!r}"
     return Java(path=path, version=version[1], major=int(version[2]), origin=origin)

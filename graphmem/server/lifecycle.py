@@ -9,7 +9,8 @@ import contextlib
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from graphmem.errors import ServerError, StartError
@@ -17,9 +18,9 @@ from graphmem.server.archive import archive_of
 from graphmem.server.folders import cache_folder, home_folder
 from graphmem.server.home import Home, Record
 from graphmem.server.jars import class_path, jar_paths
-from graphmem.server.java import find_java
-from graphmem.server.lock import line_of, read_lock
-from graphmem.server.processes import alive, detach, end, exclusive
+from graphmem.server.java import Java, find_java
+from graphmem.server.lock import Lock, line_of, read_lock
+from graphmem.server.processes import alive, detach, end, exclusive, running_with, writing
 from graphmem.server.ready import version_at
 from graphmem.server.settings import argument_file, configuration, java_arguments
 from graphmem.server.values import Server, server_of
@@ -30,6 +31,7 @@ Progress: TypeAlias = Callable[[str], None]
 
 START_SECONDS: Final = 180.0
 STOP_SECONDS: Final = 60.0
+NOTHING_SAID: Final = "  nothing: as when it is killed for want of memory, of which it takes about 1.5 GB"
 
 # What the server needs of our environment. The rest may hold keys, and JAVA_TOOL_OPTIONS would change the JVM.
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
@@ -118,16 +120,33 @@ def _down(home: Home, *, grace_seconds: float) -> bool:
     with exclusive(home.lock):
         record = home.read_record()
         ended = record is not None and end(record.process, words=home.mark, grace_seconds=grace_seconds)
+        ended = _end_unrecorded(home) or ended
         home.forget_record()
         if record is not None and ended and home.recording.exists():
             _archive_classes(home, line_of(record.version))
         return ended
 
 
+def _end_unrecorded(home: Home) -> bool:
+    """End what an `up` that was killed had started and not yet written down."""
+    ended = [end(process, words=home.mark, grace_seconds=2.0) for process in running_with(home.mark)]
+    return any(ended)
+
+
 def _start(home: Home, neo4j: str | None, progress: Progress, *, short_lived: bool) -> Record:
     lock = home.choose_version(neo4j)
     java = find_java(lock.java)
-    jars = class_path(lock, cache_folder(), progress=progress)
+    with writing(cache_folder()):
+        jars = class_path(lock, cache_folder(), progress=progress)
+    if _end_unrecorded(home):
+        progress(f"Ended a server of {home.path} that nobody had written down.")
+    with writing(home.path):
+        return _launched(home, lock, java, jars, progress, short_lived=short_lived)
+
+
+def _launched(
+    home: Home, lock: Lock, java: Java, jars: Sequence[Path], progress: Progress, *, short_lived: bool
+) -> Record:
     home.prepare()
     home.write_version(lock.neo4j)
     ports = home.claim_ports()
@@ -166,6 +185,6 @@ def _wait(home: Home, record: Record) -> Server | None:
 def _failure(home: Home, what: str) -> StartError:
     said = "\n".join(f"  {line}" for line in log_tail(home.console))
     return StartError(
-        f"{what} Its log, {home.console}, says:\n{said}",
+        f"{what} Its log, {home.console}, says:\n{said or NOTHING_SAID}",
         command=f"graphmem server logs --home {shlex.quote(str(home.path))}",
     )

@@ -40,11 +40,9 @@ def exclusive(path: Path, *, waiting: Callable[[], None] | None = None) -> Itera
         raise StartError(
             "The embedded server runs on Linux and macOS. Elsewhere: your own Neo4j, GRAPHMEM_URI."
         ) from missing
-    try:
+    with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         opened = path.open("a")
-    except OSError as refused:
-        raise StartError(f"{path.parent} cannot be written ({refused.strerror}); choose another folder.") from refused
     with opened as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -53,6 +51,18 @@ def exclusive(path: Path, *, waiting: Callable[[], None] | None = None) -> Itera
                 waiting()
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """What hinders writing there (a full disk, a folder of somebody else) becomes a sentence."""
+    try:
+        yield
+    except OSError as refused:
+        reason = refused.strerror or refused
+        raise StartError(
+            f"{folder} cannot be written ({reason}); make room there, or choose another folder."
+        ) from refused
 
 
 def detach(command: Sequence[str], *, log: Path, folder: Path, environment: Mapping[str, str]) -> Process:
@@ -79,6 +89,19 @@ def alive(process: Process, *, words: str) -> bool:
     """Whether this very process runs and has these words in its command line."""
     started, command = _look(process.pid)
     return bool(started) and started == process.started and words in command
+
+
+def running_with(words: str) -> Iterator[Process]:
+    """The processes that have these words in their command line, this one excepted."""
+    if Path("/proc/self/stat").exists():
+        pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    else:
+        listed = subprocess.run(("ps", "-axo", "pid="), capture_output=True, text=True, check=False).stdout
+        pids = [int(pid) for pid in listed.split()]
+    for pid in pids:
+        started, command = _look(pid)
+        if started and words in command and pid != os.getpid():
+            yield Process(pid=pid, started=started)
 
 
 def end(process: Process, *, words: str, grace_seconds: float) -> bool:
