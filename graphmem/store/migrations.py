@@ -1,8 +1,8 @@
 """Migrations: numbered, immutable, chained by checksum, applied one at a time under a lock, only when asked.
 
-A migration is a file `cypher/schema/NNNN_name.cypher` of schema statements that are harmless twice (IF NOT EXISTS), so
-that an interrupted `init` is run again. The Schema node holds the chain; a database whose chain is not a prefix of
-ours, or the other way round, is refused with the reason.
+A migration is a file `cypher/schema/NNNN_name.cypher` of statements that are harmless twice (IF NOT EXISTS; or MATCH,
+which brings what an earlier version wrote up to date), so that an interrupted `init` is run again. The Schema node
+holds the chain; a database whose chain is not a prefix of ours, or the other way round, is refused with the reason.
 
 IF NOT EXISTS is satisfied by a name as well, whatever has it. So what a migration made is known by label, properties
 and type, never by its name.
@@ -113,7 +113,11 @@ def init(connection: Connection, progress: Callable[[str], None] | None = None) 
         for path, checksum in zip(migrations(), ours, strict=True):
             if checksum not in recorded:
                 say(f"migration {path.stem}")
-            refused += [_refusal(connection, f"schema/{path.stem}", statement) for statement in _statements(path)]
+            for statement in _statements(path):
+                if _is_schema(statement):
+                    refused.append(_refusal(connection, f"schema/{path.stem}", statement))
+                else:
+                    connection.run(f"schema/{path.stem}", statement)
         if recorded != ours:
             say("waiting for the indexes")
         connection.run("schema/await", _AWAIT)
@@ -158,10 +162,14 @@ def _statements(path: Path) -> list[LiteralString]:
     return [literal(part.strip()) for part in parts if part.strip()]
 
 
+def _is_schema(statement: str) -> bool:
+    return not statement.startswith("MATCH ")
+
+
 def _declared() -> Iterator[Declared]:
     statements: list[LiteralString] = [_SCHEMA_KEY]
     for path in migrations():
-        statements += _statements(path)
+        statements += filter(_is_schema, _statements(path))
     for statement in statements:
         found = _CREATED.match(statement)
         if found is None:

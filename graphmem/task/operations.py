@@ -229,7 +229,7 @@ class Operations:
         if cursor is None:
             raise self._tree.missing()
         step = cursor.steps if at is None else whole_number("at", at, least=1)
-        row = self._repository.read_step(step)
+        row = self._repository.read_cursor(step)
         path = self._tree.path_at(step, self._context.tokenizer)
         if row is None or path is None:
             first = 1 if row is None else row["first_step"]

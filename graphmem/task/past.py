@@ -95,13 +95,11 @@ class Past:
         return reading
 
     def _row(self, step: int) -> Any:
-        row = self._repository.read_step(step)
+        row = self._repository.read_cursor(step)
         if row is None:
             raise self._tree.missing()
         if row["number"] is None:
             raise self._missing(step, row)
-        if row["next_node"] is None:
-            raise NotFoundError(f"step {step} of {self._repository.task} was written by a graphmem that kept no cursor")
         return row
 
     def _missing(self, step: int, row: Any) -> NotFoundError:

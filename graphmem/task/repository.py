@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
-from graphmem.errors import StoreError
+from graphmem.errors import NotFoundError, StoreError
 from graphmem.state.values import ActiveState, PendingCalls, Ref, StepResult, ToolCall, Version
 from graphmem.state.view import Fact, NewVersion, Plan
 from graphmem.store import Connection, query
@@ -164,6 +164,17 @@ class Repository:
             self._connection.read_locked(query("task/settled"), self._p(op=operation_id()))
             rows = self._connection.read(query("task/read_step"), self._p(step=step))
         return rows[0] if rows else None
+
+    def read_cursor(self, step: int) -> Row | None:
+        """As `read_step`, for who goes by where the task stood after it.
+
+        Raises:
+            NotFoundError: nobody kept that when the step was written.
+        """
+        row = self.read_step(step)
+        if row is not None and row["number"] is not None and row["next_node"] is None:
+            raise NotFoundError(f"step {step} of {self.task} was written by a graphmem that kept no cursor")
+        return row
 
     def states_at(self, step: int) -> tuple[ActiveState, ...]:
         """Every state in view after a step."""

@@ -15,6 +15,7 @@ from graphmem.store import Connection, init, migrations, schema_version
 CHECKSUMS = [
     "cc4768186322e24a5df16a3335c6a8310e74677bf88a89818f2a160c14fb049b",
     "8bb4e5e1e3d6ad79c7b1e33a2748bdc62ae2dab528742ea664b4255505c1d953",
+    "606f22b68d6446ff405099b35df5c0dbe045996d3e48b5e3f746252f6eca024e",
 ]
 
 _SET = "MATCH (s:Schema {key: 'graphmem'}) SET s.checksums = $p.checksums"
