@@ -7,7 +7,6 @@ ends are numbers of lines.
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import LiteralString, cast
 
 import pytest
 
@@ -15,6 +14,7 @@ import graphmem
 from graphmem import NotFoundError, SchemaError, StepOutput, World, server
 from graphmem.inspect import audit, why
 from graphmem.store import Connection, init, migrations, schema_version
+from graphmem.store.queries import literal
 from tests.acceptance.speech import add
 from tests.acceptance.tree_speech import fails, grow
 
@@ -34,7 +34,7 @@ def old(up: server.Server) -> Iterator[Connection]:
     connection = Connection(up.uri, user=up.user, password=up.password)
     for statement in migrations.migrations()[0].read_text(encoding="utf-8").split(";\n"):
         if statement.strip():
-            connection.run("test", cast(LiteralString, statement))
+            connection.run("test", literal(statement))
     with connection.transaction() as run:
         for number, text in enumerate(WRITTEN.read_text(encoding="utf-8").splitlines()):
             line = {**json.loads(text), "line": number}
