@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 
-.PHONY: demo test older lint runs cost growth exactness recall failures clean
+.PHONY: demo test older lint runs soak cost growth exactness recall failures clean
 
 demo: .venv/demo
 	$(BIN)/graphmem demo
@@ -25,6 +25,13 @@ older: .venv/test
 # Checks on recorded runs of real agents: make runs RUNS=DIR; with ALL=--runs-all every run is imported, not some of each file
 runs: .venv/test
 	$(BIN)/python -m pytest tests/runs --runs=$(RUNS) $(ALL) -s
+
+# Hours of it: make soak KILLS=1000 SECONDS=600 STEPS=10000 EXAMPLES=1000 (random runs of both state machines)
+soak: .venv/test
+	$(BIN)/python -m pytest tests/soak --kills=$(or $(KILLS),1000) --seconds=$(or $(SECONDS),600) \
+	  --steps=$(or $(STEPS),10000) -s
+	GRAPHMEM_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest tests/acceptance/test_mage_machine.py \
+	  tests/acceptance/test_flowstate_machine.py
 
 # Figures: make cost SIZES="100 1000 10000 100000"
 cost: .venv/test

@@ -1,8 +1,9 @@
 """One connection to one database, and the only place that maps the driver's errors.
 
 Reads are auto-commit (one round trip). Writes are managed transactions, so that what a statement touched is compared
-with what it meant to touch before it is committed. Invariant: nothing but `graphmem.errors` leaves this module, and no
-message or trace holds a password or a parameter.
+with what it meant to touch before it is committed. Where a URI asks for routing (`neo4j://`), bookmarks chain what is
+done through one connection, so that it reads what it wrote, whichever member of a cluster answers.
+Invariant: nothing but `graphmem.errors` leaves this module, and no message or trace holds a password or a parameter.
 """
 
 import logging
@@ -101,6 +102,8 @@ class Connection:
                 notifications_min_severity="WARNING",
                 user_agent="graphmem",
             )
+        # In a cluster a read may go to another member than the write before it, and has to wait for that write.
+        self._bookmarks = self._driver.execute_query_bookmark_manager if uri.startswith("neo4j") else None
 
     def close(self) -> None:
         """Give back the sockets. Calling it twice is harmless."""
@@ -237,7 +240,9 @@ class Connection:
     def _session(self, mode: str, *, fetch_size: int = 1000) -> neo4j.Session:
         if self.read_only and mode == neo4j.WRITE_ACCESS:
             raise StoreError(f"this connection to {self.uri} was opened to read only; nothing was written.")
-        return self._driver.session(database=self.database, default_access_mode=mode, fetch_size=fetch_size)
+        return self._driver.session(
+            database=self.database, default_access_mode=mode, fetch_size=fetch_size, bookmark_manager=self._bookmarks
+        )
 
     def _auto_commit(self, name: str, text: LiteralString, p: Mapping[str, Any], mode: str) -> list[Row]:
         statement = neo4j.Query(text, timeout=self._timeout)

@@ -7,8 +7,16 @@ from collections.abc import Mapping
 import pytest
 
 import graphmem
-from graphmem import DatabaseMissingError, InvalidValueError, LoginError, QueryTimeoutError, ServerUnreachableError
+from graphmem import (
+    DatabaseMissingError,
+    InvalidValueError,
+    LoginError,
+    QueryTimeoutError,
+    ServerUnreachableError,
+    StepOutput,
+)
 from graphmem.store import Connection
+from tests.acceptance.speech import add
 
 
 def test_a_server_that_is_down_is_named_within_five_seconds() -> None:
@@ -101,3 +109,23 @@ def test_an_interrupt_that_is_being_handled_is_not_the_one_that_ended_a_statemen
     except KeyboardInterrupt:
         with pytest.raises(ServerUnreachableError), connection._timed("x"), connection._mapped():
             failing_over(ValueError)
+
+
+def test_with_routing_what_was_written_is_read_whichever_member_answers(
+    server_env: Mapping[str, str], space: graphmem.Space
+) -> None:
+    """One member has all roles here; that reads wait for writes is seen by the bookmarks that they are sent with."""
+    uri = server_env["GRAPHMEM_URI"].replace("bolt://", "neo4j://")
+    with graphmem.connect(uri, server_env["GRAPHMEM_USER"], server_env["GRAPHMEM_PASSWORD"]) as graph:
+        bookmarks = graph.connection._bookmarks
+        assert bookmarks is not None
+        task = graph.space(space.name).task("t")
+        seen = [set(bookmarks.get_bookmarks())]
+        request = task.request("go")
+        for i in range(3):
+            request.step(request.status(), StepOutput(delta=(add(f"s{i}"),)))
+            seen.append(set(bookmarks.get_bookmarks()))
+            assert len(request.status().active) == i + 1
+        assert len({frozenset(one) for one in seen}) == len(seen)
+    with graphmem.connect(server_env["GRAPHMEM_URI"], "neo4j", server_env["GRAPHMEM_PASSWORD"]) as direct:
+        assert direct.connection._bookmarks is None

@@ -1,0 +1,146 @@
+"""Hours of what the crash tests do in seconds: nothing acknowledged is lost, and nothing grows that should not.
+
+Each part prints its figures. They are told in the README as they were measured.
+"""
+
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import graphmem
+from graphmem import StepOutput, server
+from graphmem.inspect import audit
+from graphmem.store import Connection
+from tests.acceptance import test_crash as crash
+from tests.acceptance.speech import add
+from tests.acceptance.test_races import at_once
+from tests.acceptance.test_tree_readers import DOCUMENTED, MIXED
+from tests.acceptance.tree_speech import grow
+from tests.acceptance.tree_writer import check_ledger
+
+WRITERS, TASKS, THREADS = 4, 8, 24
+KILLS_A_TASK = 25
+OF_THE_SERVER = 0.2
+
+
+class Writer:
+    """A process that goes on with a task of its own, and all that it was told."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self.space = f"soak-{uuid4().hex[:12]}"
+        self.said: list[dict[str, Any]] = []
+        self.start(1)
+
+    def start(self, first: int) -> None:
+        self._process = crash.start(self._environment, self.space, first, patient=True)
+
+    def listen(self, lines: int) -> None:
+        self.said += crash.lines_until(self._process, lines)
+
+    def kill(self) -> None:
+        self.said += crash.kill(self._process)
+
+    def go_on(self, graph: graphmem.Graph) -> None:
+        """After a kill: from behind the last output that the graph has."""
+        last = crash.check_nothing_acknowledged_is_lost(graph, self.space, self.said)
+        told = {line["i"] for line in self.said if "i" in line}
+        written = crash.values(graph, self.space)
+        self.said += [{"i": int(id_[1:]), "step": at} for id_, (at, _) in written.items() if int(id_[1:]) not in told]
+        self.start(last + 1)
+
+
+def test_kills_of_writers_and_of_the_server_lose_nothing(tmp_path: Path, kills: int) -> None:
+    chance, done = random.Random(5), Counter[str]()
+    home = tmp_path / "home"
+    with server.running(home=home) as up:
+        environment = {"GRAPHMEM_URI": up.uri, "GRAPHMEM_USER": up.user, "GRAPHMEM_PASSWORD": up.password}
+        graphmem.initialize(up.uri, up.user, up.password)
+        with graphmem.connect(up.uri, up.user, up.password) as graph:
+            writers: list[Writer] = []
+            try:
+                for number in range(kills):
+                    if number % KILLS_A_TASK == 0:
+                        for writer in writers:
+                            writer.kill()
+                        done["acknowledged"] += sum(len(writer.said) for writer in writers)
+                        writers = [Writer(environment) for _ in range(WRITERS)]
+                    for writer in writers:
+                        writer.listen(chance.randint(1, 3))
+                    time.sleep(chance.uniform(0, 0.05))
+                    if chance.random() < OF_THE_SERVER:
+                        os.kill(up.pid, 9)
+                        up = server.up(home=home, short_lived=True)
+                        done["kills of the server"] += 1
+                    else:
+                        writer = chance.choice(writers)
+                        writer.kill()
+                        writer.go_on(graph)
+                        done["kills of a writer"] += 1
+                    for writer in writers:
+                        crash.check_acknowledged(graph, writer.space, writer.said)
+                        assert list(audit(graph.connection, writer.space)) == []
+                    if number % KILLS_A_TASK == KILLS_A_TASK - 1:
+                        print(f"{number + 1} kills: {dict(done)}", flush=True)
+            finally:
+                for writer in writers:
+                    writer.kill()
+            done["acknowledged"] += sum(len(writer.said) for writer in writers)
+    print(f"nothing of it lost, the audit clean after each: {dict(done)}")
+
+
+def test_24_threads_on_8_tasks(space: graphmem.Space, connection: Connection, seconds: int) -> None:
+    tasks = [space.task(f"t{i}") for i in range(TASKS)]
+    for task in tasks:
+        task.request("go")
+    until, done = time.monotonic() + seconds, Counter[str]()
+
+    def work(i: int) -> None:
+        chance = random.Random(i)
+        while time.monotonic() < until:
+            name = chance.choice(list(MIXED))
+            try:
+                MIXED[name](chance.choice(tasks), chance)
+                done[name] += 1
+            except DOCUMENTED as error:
+                done[type(error).__name__] += 1
+
+    assert at_once(THREADS, work) == [None] * THREADS
+    check_ledger(connection, space)
+    assert list(audit(connection, space.name)) == []
+    print(f"{done.total():,} operations in {seconds} s, the ledger whole and the audit clean: {dict(done)}")
+
+
+def test_memory_and_connections_are_flat(space: graphmem.Space, steps: int) -> None:
+    request = space.task("t").request("go")
+    taken: list[tuple[int, float, int]] = []
+    for number in range(1, steps + 1):
+        if number % 2:
+            grow(request, f"result {number}")
+        else:
+            request.step(request.status(), StepOutput(delta=(add(f"s{number % 40}-{number}"),)))
+        if number % max(1, steps // 10) == 0:
+            taken.append((number, _megabytes(), _sockets()))
+            print("after {:,} steps: {:.0f} MB, {} sockets".format(*taken[-1]), flush=True)
+    settled, last = taken[1], taken[-1]
+    assert last[1] <= settled[1] * 1.1
+    assert last[2] <= settled[2]
+
+
+def _megabytes() -> float:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def _sockets() -> int:
+    count = 0
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # the folder's own, by now
+            count += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
+    return count
