@@ -1,4 +1,4 @@
-"""The options of the soak: `pytest tests/soak --kills=1000 --seconds=600 --steps=10000`; a part runs where it is asked for.
+"""The options of the soak: `pytest tests/soak --kills=1000 --seconds=600 --steps=10000`, each for a part of it.
 
 Invariant: without any of them nothing in this folder is collected.
 """
