@@ -8,15 +8,13 @@ results came. Invariant: events of the beginning of a run are the beginning of i
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from graphmem.errors import LimitError
 from graphmem.exchange.values import Round, Turn
 from graphmem.state.values import ToolCall
 from graphmem.task import Context
 from graphmem.vocabulary import Json, check_text, digest, json_text, short_name
-
-NO_ANSWER: Final = "(no answer was recorded)"
 
 Kind = Literal["open", "turn", "results", "close"]
 

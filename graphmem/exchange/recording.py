@@ -1,11 +1,11 @@
 """Record what an agent does, as it does it: the messages of any chat loop become a task; only what is new is written.
 
-Each message of the user opens a request, at once. A turn of the assistant is one step, with the states that the
-rule-based writer makes; results of its calls grow the tree when all of them are there, and are awaited until then. A
-turn without calls answers the request; one that the user did not wait for ends with `NO_ANSWER`. Every write has a key
-that follows from all of the run before it, so that a new process, also after a crash, goes on where the last one
-stopped. Invariant: recording a run as it grows, however often it is interrupted or by how many processes at once,
-makes the same graph as recording it whole.
+Each message of the user opens a request, at once. A turn of the assistant is one step, with the states that the rule-
+based writer makes; results of its calls grow the tree when all of them are there, and are awaited until then. A turn
+without calls answers the request; one that the user did not wait for ends with `writer.NO_ANSWER`. Every write has a
+key that follows from all of the run before it, so that a new process, also after a crash, goes on where the last one
+stopped. Invariant: recording a run as it grows, however often it is interrupted or by how many processes at once, makes
+the same graph as recording it whole.
 """
 
 from collections import OrderedDict
@@ -26,13 +26,13 @@ from graphmem.errors import (
     TaskError,
 )
 from graphmem.exchange import writer
-from graphmem.exchange.events import NO_ANSWER, Event, events
+from graphmem.exchange.events import Event, events
 from graphmem.exchange.messages import conversation
 from graphmem.exchange.place import Place, Search
 from graphmem.exchange.values import Run
-from graphmem.state.values import PendingCalls, StepOutput, StepResult, ToolResult, Value
+from graphmem.state.values import PendingCalls, StepResult, ToolResult, Value
 from graphmem.store import Connection
-from graphmem.task import Request, Status, Task
+from graphmem.task import Request, Task
 from graphmem.trace import Path, World
 from graphmem.vocabulary import check_text
 
@@ -216,7 +216,7 @@ class Recording:
         if status.pending is not None:
             request.observe(status.pending, [ToolResult.unknown(call.id) for call in status.pending.calls])
             status = request.status()
-        request.step(status, _closing(status), attempt=f"before {event.key}", own_calls=False)
+        request.step(status, writer.closing(status), attempt=f"before {event.key}", own_calls=False)
 
     def _go_back(self, feedback: str | Callable[[Path], str]) -> None:
         """Begin a further trial at the start of the task."""
@@ -231,7 +231,7 @@ class Recording:
     def _turn(self, event: Event) -> None:
         request = self._opened()
         status = request.status()
-        output = writer.output(status, event.turn, is_answer=event.is_answer) if event.turn else _closing(status)
+        output = writer.output(status, event.turn, is_answer=event.is_answer) if event.turn else writer.closing(status)
         if event.turn is not None and not (output.delta or output.tool_calls or output.message):
             output = replace(output, text=event.turn.text or "")  # words that become no state: the ledger has them
         author = "model" if event.turn is None else event.turn.author or "model"
@@ -275,11 +275,6 @@ class Recording:
         if self._events:
             known = _Known(place=self._place, key=self._events[-1].key, request=self._request, pending=self._pending)
             self._memory.remember(self._name, known)
-
-
-def _closing(status: Status) -> StepOutput:
-    """The end of a request that was not answered: what its last results say is kept."""
-    return StepOutput(delta=writer.notes(status) if status.isu else (), message=NO_ANSWER)
 
 
 def _counted(event: Event, result: StepResult) -> Recorded:

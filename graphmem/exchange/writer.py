@@ -40,6 +40,7 @@ _WISH: Final = re.compile(
     r"|under \$|within (?:\$|my)|budget|cheapest|avoid\w*|as long as|exceed\w*)\b",
     re.IGNORECASE,
 )
+NO_ANSWER: Final = "(no answer was recorded)"
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _COURTESY: Final = re.compile(
     r"\W*(?:you.re (?:very |most )?welcome|thank you|thanks|goodbye|have a|no problem|glad|happy to)\b", re.IGNORECASE
@@ -64,6 +65,11 @@ def output(status: Status, turn: Turn, *, is_answer: bool) -> StepOutput:
         return replace(decision, delta=delta)
     removes = (Operation(operation="remove", id=draft) for draft in drafts) if is_answer else ()
     return replace(decision, delta=(*delta, _judgement(id_, text, mine), *removes))
+
+
+def closing(status: Status) -> StepOutput:
+    """The end of a request that was not answered: what its last results say is kept."""
+    return StepOutput(delta=notes(status), message=NO_ANSWER)
 
 
 def notes(status: Status) -> tuple[Operation, ...]:

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import graphmem
-from graphmem.exchange.events import NO_ANSWER
+from graphmem.exchange.writer import NO_ANSWER
 from graphmem_cli.group import cli
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # also run as a program of its own

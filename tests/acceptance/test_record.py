@@ -16,7 +16,7 @@ import pytest
 import graphmem
 from graphmem import Recorded, record
 from graphmem.exchange import Round, Run, Turn, record_run
-from graphmem.exchange.events import NO_ANSWER
+from graphmem.exchange.writer import NO_ANSWER
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # also run as a program of its own
 from tests.acceptance.recorded import booking, long_conversation, picture, result, says, user

@@ -11,7 +11,6 @@ from typing import Final
 
 from graphmem import Access, Request, Space, Status, StepOutput, StepResult, ToolResult
 from graphmem.exchange import Run, Turn, access, results, writer
-from graphmem.exchange.events import NO_ANSWER
 from graphmem.state.protocol import render_output
 from graphmem.vocabulary import Json
 
@@ -57,7 +56,7 @@ class Player:
                 self._turn += 1
             if not round_.has_answer and number < len(self._run.rounds):
                 status = self._status()
-                self._finish(self._commit(status, StepOutput(delta=writer.notes(status), message=NO_ANSWER)))
+                self._finish(self._commit(status, writer.closing(status)))
 
     def read_back(self) -> dict[str, Json]:
         """Every raw result as a disclosure shows it, in the open request or one more."""

@@ -4,7 +4,7 @@ from typing import Any, LiteralString
 
 import graphmem
 from graphmem.exchange import Run
-from graphmem.exchange.events import NO_ANSWER
+from graphmem.exchange.writer import NO_ANSWER
 from graphmem.inspect import audit
 
 from .player import Player

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from graphmem.exchange import access, writer
-from graphmem.exchange.events import NO_ANSWER
 from graphmem.exchange.measuring.script import Literal, Moment, Script
 from graphmem.exchange.values import Round, Turn
 from graphmem.state.values import Access, StepOutput, StepResult, ToolResult
@@ -127,7 +126,7 @@ class Player:
                 self._turn(request, status, turn, is_answer=_answers(round_, i))
             if not round_.has_answer and number < len(rounds) - 1:
                 status = request.status(index_tokens=self._index_tokens)
-                self._step(request, status, StepOutput(delta=writer.notes(status), message=NO_ANSWER))
+                self._step(request, status, writer.closing(status))
 
     def _seen(self, request: Request, status: Status, moment: Moment) -> tuple[Seen, Status]:
         """What is shown once what was wanted had been asked for, and the status that it is."""
