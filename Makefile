@@ -1,6 +1,7 @@
 # Two commands for a newcomer: `make demo` and `make test`. Everything is installed into .venv, pinned.
 PYTHON ?= python3.11
 BIN := .venv/bin
+PARALLEL = -n $(or $(WORKERS),auto) --maxprocesses=4
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 
 .PHONY: demo test older lint runs soak cost growth exactness recall failures clean
@@ -9,7 +10,7 @@ demo: .venv/demo
 	$(BIN)/graphmem demo
 
 test: lint
-	$(BIN)/python -m pytest -n $(or $(WORKERS),auto) --maxprocesses=4 --dist=loadfile
+	$(BIN)/python -m pytest $(PARALLEL) --dist=loadfile
 
 lint: .venv/test
 	$(BIN)/ruff check .
@@ -24,7 +25,7 @@ older: .venv/test
 
 # Checks on recorded runs of real agents: make runs RUNS=DIR; with ALL=--runs-all every run is imported, not some of each file
 runs: .venv/test
-	$(BIN)/python -m pytest tests/runs --runs=$(RUNS) $(ALL) -s
+	$(BIN)/python -m pytest tests/runs --runs=$(RUNS) $(ALL) $(PARALLEL) --dist=worksteal
 
 # Hours of it: make soak KILLS=1000 SECONDS=600 STEPS=10000 EXAMPLES=1000 (random runs of both state machines)
 soak: .venv/test

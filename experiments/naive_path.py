@@ -66,18 +66,15 @@ def _median_ms(act: Callable[[], Any], repeats: int) -> float:
     return round(statistics.median(samples), 2)
 
 
-def run(sizes: Sequence[int], *, repeats: int = 50, say: Callable[[str], None] = print) -> dict[str, dict[str, float]]:
-    """The figures by depth, on a server of its own."""
+def run(
+    space: graphmem.Space, profiler: Profiler, sizes: Sequence[int], *, repeats: int = 50
+) -> dict[str, dict[str, float]]:
+    """The figures by depth, of tasks that are made in the space for it."""
     figures: dict[str, dict[str, float]] = {}
-    with tempfile.TemporaryDirectory() as home, server.running(home=Path(home) / "server", durable=False) as up:
-        graph, profiler = open_profiled(up.uri, up.user, up.password)
-        with graph:
-            space = graph.space("naive")
-            for size in (20, *sizes):
-                task, _ = build(space, f"depth-{size}", size)
-                tail(task)
-                figures[str(size)] = measure(task, profiler, repeats)
-                say(f"depth {size}: {figures[str(size)]}")
+    for size in (20, *sizes):
+        task, _ = build(space, f"depth-{size}", size)
+        tail(task)
+        figures[str(size)] = measure(task, profiler, repeats)
     del figures["20"]  # it planned the statements
     return figures
 
@@ -99,7 +96,10 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=50)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    figures = run(options.sizes, repeats=options.repeats)
+    with tempfile.TemporaryDirectory() as home, server.running(home=Path(home) / "server", durable=False) as up:
+        graph, profiler = open_profiled(up.uri, up.user, up.password)
+        with graph:
+            figures = run(graph.space("naive"), profiler, options.sizes, repeats=options.repeats)
     print(table(figures))
     if options.json is not None:
         options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")

@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 import graphmem
 from graphmem import Access, Operation, Ref, Relation, StateKind, StepOutput, ToolCall, ToolResult
 from graphmem.store import Connection
+from graphmem.store.migrations import migrations
 from graphmem_cli.group import cli
 
 ERASE: LiteralString = "MATCH (n {space: $p.space}) DETACH DELETE n"
@@ -188,7 +189,7 @@ def test_the_password_can_come_from_a_file(env: dict[str, str | None], tmp_path:
 
 def test_init_is_harmless_twice(env: dict[str, str | None]) -> None:
     for _ in range(2):
-        assert json.loads(run(env, "init", "--json").stdout)["schema"] == 2
+        assert json.loads(run(env, "init", "--json").stdout)["schema"] == len(migrations())
 
 
 def test_doctor_is_content_with_a_healthy_space(env: dict[str, str | None], tmp_path: Path) -> None:

@@ -767,8 +767,8 @@ def _seconds(text: str) -> float:
 def test_an_adversarial_text_is_read_in_a_time_in_proportion_to_its_length(name: str) -> None:
     seconds = _seconds(_adversarial(200_000)[name])
     assert seconds < 5
-    if seconds > 0.5:
-        assert seconds < 4 * _seconds(_adversarial(100_000)[name])
+    if seconds > 0.5:  # ten times the text: ten times the time, where a quadratic reader takes a hundred times
+        assert seconds < 30 * _seconds(_adversarial(20_000)[name])
 
 
 @pytest.mark.parametrize(
