@@ -1,4 +1,4 @@
-"""The ways in which real models miss B.3: what was meant is read and said to be mended; what is missing is not guessed."""
+"""The ways in which models miss B.3: what was meant is read and said to be mended, what is missing is not guessed."""
 
 import json
 import re
