@@ -25,9 +25,9 @@ from graphmem.inspect import audit
 from graphmem.store import Connection
 from graphmem_cli.group import cli
 from tests.acceptance.door import Door, door_to
-from tests.acceptance.test_watch import USER, ask, check_recorded, client, echo, ledger
-from tests.acceptance.test_watch import _no_warnings_of_our_own_statements as _no_warnings_of_our_own_statements
-from tests.acceptance.test_watch import said as said
+from tests.acceptance.watched import USER, ask, check_recorded, client, echo, ledger
+from tests.acceptance.watched import _no_warnings_of_our_own_statements as _no_warnings_of_our_own_statements
+from tests.acceptance.watched import said as said
 from tests.openai_server import KEY, OpenAIServer, call, calls, openai_server, says
 
 PATIENCE_SECONDS = 180.0
