@@ -42,7 +42,7 @@ def server_env(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     if where != "embedded" and line is None:
         yield {"GRAPHMEM_URI": where, "GRAPHMEM_USER": "neo4j", "GRAPHMEM_PASSWORD": os.environ["GRAPHMEM_PASSWORD"]}
         return
-    with server.running(home=tmp_path_factory.mktemp("server"), neo4j=line, durable=False) as up:
+    with server.running(home=tmp_path_factory.mktemp("server"), neo4j=line, durable=True) as up:
         yield {"GRAPHMEM_URI": up.uri, "GRAPHMEM_USER": up.user, "GRAPHMEM_PASSWORD": up.password}
 
 

@@ -55,7 +55,7 @@ def up(
         neo4j: a version line of `LINES`; by default the one that the home was last served by, else the newest. A
             database goes from an older line to a newer one at its first start there, and never back.
         progress: takes a short sentence at each stage.
-        short_lived: a small heap, and plans of statements that stay as they are; for tests.
+        short_lived: small heap and a JVM that starts fast and never gets fast; for tests.
 
     Raises: JavaError, ResolveError, StartError.
     """
