@@ -91,11 +91,12 @@ class UnreadableRunError(InvalidValueError):
 class DumpError(InvalidValueError):
     """The file of an export cannot be taken: altered, cut off, of a newer format, or not for this place.
 
-    `file`, `line` (from 1) and `reason` say what and where.
+    `file`, `line` (from 1; 0: the file as a whole) and `reason` say what and where.
     """
 
     def __init__(self, file: object, line: int, reason: str, *, command: str | None = None) -> None:
-        super().__init__(f"{file}, line {line}: {reason}", command=command)
+        where = f"{file}, line {line}" if line else f"{file}"
+        super().__init__(f"{where}: {reason}", command=command)
         self.file = str(file)
         self.line = line
         self.reason = reason

@@ -270,11 +270,14 @@ def connect(
     `verify` nothing is asked of the server yet: for an agent that is to run, watched, also while the graph is away.
 
     Raises:
-        ServerUnreachableError: nothing answers, or nothing was named and no embedded server is up.
+        ServerUnreachableError: nothing answers, or nothing was named and no embedded server is up (without `verify`:
+            nor ever was).
         LoginError, DatabaseMissingError, ServerVersionError: as they say.
         SchemaError: the database has no schema, an older or a newer one; `graphmem init` brings it up to date.
     """
-    connection = open_connection(uri, user, password, database, timeout_seconds=timeout_seconds, trace=trace)
+    connection = open_connection(
+        uri, user, password, database, timeout_seconds=timeout_seconds, trace=trace, must_be_up=verify
+    )
     try:
         if verify:
             schema_version(connection)
@@ -312,14 +315,18 @@ def open_connection(
     trace: Trace | None = None,
     show: Show | None = None,
     read_only: bool = False,
+    must_be_up: bool = True,
 ) -> Connection:
-    """A connection to what the arguments, the environment or the embedded server name; the schema is not looked at."""
+    """A connection to what the arguments, the environment or the embedded server name; the schema is not looked at.
+
+    Unless it `must_be_up`, the embedded server is taken to come back where it was last.
+    """
     uri = uri or os.environ.get("GRAPHMEM_URI") or None
     database = database or os.environ.get("GRAPHMEM_DATABASE") or "neo4j"
     user = user or os.environ.get("GRAPHMEM_USER") or None
     password = password if password is not None else os.environ.get("GRAPHMEM_PASSWORD")
     if uri is None:
-        uri, own_user, own_password = _embedded()
+        uri, own_user, own_password = _embedded(must_be_up=must_be_up)
         user, password = user or own_user, own_password if password is None else password
     if password is None:
         raise InvalidValueError(f"no password for {uri}: set GRAPHMEM_PASSWORD, or pass password= to connect")
@@ -336,15 +343,18 @@ def open_connection(
     )
 
 
-def _embedded() -> tuple[str, str, str]:
-    """URI, user and password of the embedded server that is up."""
+def _embedded(*, must_be_up: bool) -> tuple[str, str, str]:
+    """URI, user and password of the embedded server."""
     from graphmem import server
 
     found = server.find()
-    if found is None:
+    if found is not None:
+        return found.uri, found.user, found.password
+    last = None if must_be_up else server.last_login()
+    if last is None:
         raise ServerUnreachableError(
             "no server: the embedded one is not up and GRAPHMEM_URI is not set. Run `graphmem up`, or set "
             "GRAPHMEM_URI, GRAPHMEM_USER and GRAPHMEM_PASSWORD.",
             command="graphmem up",
         )
-    return found.uri, found.user, found.password
+    return last

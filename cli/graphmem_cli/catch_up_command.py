@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from graphmem.exchange import all_waiting
 from graphmem_cli.options import (
     Reach,
     connection_options,
@@ -38,6 +39,8 @@ def catch_up(reach: Reach, files: tuple[Path, ...], run: str | None, space: str 
         print_table(("SPACE", "TASK", "RUN", "EXCHANGES"), [(o.space, o.task, o.run, o.exchanges) for o in done])
     else:
         say("Nothing waits for this graph.")
+        if any(one.is_refused for one in all_waiting()):
+            say("Some messages were refused before; `graphmem doctor` says where they are and how they are brought in.")
     for one, why in refused:
         say(f"refused: {one.space}/{one.task}: {visible(why)}")
     if refused:

@@ -8,6 +8,6 @@ authentication on.
 from graphmem.server.backup import dump, load
 from graphmem.server.lifecycle import down, running, up
 from graphmem.server.values import Server, ServerStatus
-from graphmem.server.watch import find, logs, status
+from graphmem.server.watch import find, last_login, logs, status
 
-__all__ = ["Server", "ServerStatus", "down", "dump", "find", "load", "logs", "running", "status", "up"]
+__all__ = ["Server", "ServerStatus", "down", "dump", "find", "last_login", "load", "logs", "running", "status", "up"]

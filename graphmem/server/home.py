@@ -143,12 +143,7 @@ class Home:
 
     def claim_ports(self) -> Ports:
         """The remembered ports; new ones for those that somebody else has meanwhile."""
-        file = self.path / "ports.json"
-        try:
-            said = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            said = None
-        remembered = said if isinstance(said, dict) else {}
+        remembered = self.remembered_ports()
         chosen: list[int] = []
         for name in ("bolt", "http", "pages"):
             port = remembered.get(name)
@@ -156,8 +151,16 @@ class Home:
                 port = _free_port(besides=chosen)
             chosen.append(port)
         ports = Ports(bolt=chosen[0], http=chosen[1], pages=chosen[2])
-        _write(file, json.dumps(asdict(ports)) + "\n")
+        _write(self.path / "ports.json", json.dumps(asdict(ports)) + "\n")
         return ports
+
+    def remembered_ports(self) -> dict[str, object]:
+        """The ports of the last start, by name; whatever the file holds."""
+        try:
+            said = json.loads((self.path / "ports.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return said if isinstance(said, dict) else {}
 
     def write_record(self, record: Record) -> None:
         """Remember what was started."""

@@ -1,4 +1,4 @@
-"""Looking at a home without touching it: `find`, `status`, `logs`.
+"""Looking at a home without touching it: `find`, `last_login`, `status`, `logs`.
 
 Takes no lock and writes nothing, so that it answers while a server starts or stops.
 """
@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from graphmem.errors import ServerError
 from graphmem.server.folders import home_folder
-from graphmem.server.home import Home, Record
+from graphmem.server.home import LOOPBACK, USER, Home, Record
 from graphmem.server.processes import alive
 from graphmem.server.ready import version_at
 from graphmem.server.values import Server, ServerStatus, server_of
@@ -30,6 +30,16 @@ def find(home: PathLike | None = None) -> Server | None:
         return None
     record = _live(place)
     return server_of(place, record) if record and version_at(record.ports) else None
+
+
+def last_login(home: PathLike | None = None) -> tuple[str, str, str] | None:
+    """URI, user and password of the server of this home as it was last, up or not; None where there never was one."""
+    try:
+        place = Home(home_folder(home))
+        bolt = place.remembered_ports().get("bolt")
+        return (f"bolt://{LOOPBACK}:{bolt}", USER, place.password()) if isinstance(bolt, int) else None
+    except ServerError:
+        return None
 
 
 def status(home: PathLike | None = None) -> ServerStatus:

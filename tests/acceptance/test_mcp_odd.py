@@ -21,7 +21,7 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("request", {"text": "  "}, "is empty"),
     ("request", {"text": "x\x00y"}, "NUL"),
     ("request", {"text": "x", "space": "of-another"}, "space: this tool has no such argument"),
-    ("status", {"task": "of-another"}, "task: this tool has no such argument"),
+    ("status", {"task": "of-another"}, "task: this tool has no such argument. It takes "),
     ("step", {"delta": []}, "version: it is missing"),
     ("step", {"version": "soon"}, "version: input should be a valid integer"),
     ("step", {"version": 1, "delta": "no list"}, "delta: input should be a valid list"),

@@ -16,8 +16,9 @@ import neo4j
 import pytest
 from neo4j.exceptions import AuthError
 
+import graphmem
 from graphmem import server
-from graphmem.errors import StartError
+from graphmem.errors import ServerUnreachableError, StartError
 from graphmem.server.home import Home, Record
 from graphmem.server.processes import Process, alive, identify
 from graphmem.server.values import Server
@@ -144,6 +145,24 @@ def test_down_leaves_a_process_alone_that_got_the_old_pid(tmp_path: Path) -> Non
         assert not server.down(tmp_path)
         assert stranger.poll() is None
         stranger.kill()
+
+
+def test_without_verify_an_agent_starts_while_the_server_is_down_and_is_right_about_where_it_was(
+    home: Path, up: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GRAPHMEM_URI", "GRAPHMEM_USER", "GRAPHMEM_PASSWORD"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GRAPHMEM_HOME", str(home))
+    server.down(home)
+    with pytest.raises(ServerUnreachableError, match="graphmem up"):
+        graphmem.connect()
+    with graphmem.connect(verify=False) as graph:
+        assert graph.connection.uri == up.uri
+        server.up(home, short_lived=True)
+        assert graph.connection.run("test", "RETURN 1 AS one") == [{"one": 1}]
+    monkeypatch.setenv("GRAPHMEM_HOME", str(tmp_path / "never"))
+    with pytest.raises(ServerUnreachableError, match="graphmem up"):
+        graphmem.connect(verify=False)
 
 
 def test_running_ends_only_what_it_started(home: Path, up: Server) -> None:

@@ -106,8 +106,10 @@ def examine_buffers(folder: Path | None = None) -> Check:
             "Bring them in as a conversation of its own, or delete the file",
             command=f"graphmem catch-up --run NAME {shlex.quote(refused[0].path)}",
         )
-    what = f"{_exchanges(waiting)} are just being written" if waiting else "nothing waits to be written"
-    return Check(name="buffers", verdict="ok", what=what)
+    if not waiting:
+        return Check(name="buffers", verdict="ok", what="nothing waits to be written")
+    what = f"{_exchanges(waiting)} were said a moment ago: they are being written, or wait where the graph is away"
+    return Check(name="buffers", verdict="ok", what=what, command="graphmem catch-up")
 
 
 def _exchanges(found: Sequence[Waiting]) -> str:

@@ -5,6 +5,7 @@ some clients send them, are read. Invariant: what is wrong ends as one short sen
 """
 
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -219,14 +220,16 @@ def read(model: type[T], given: object) -> T:
     try:
         return model.model_validate({} if given is None else given)
     except ValidationError as error:
-        raise InvalidValueError(_sentence(error)) from None
+        raise InvalidValueError(_sentence(error, tuple(model.model_fields))) from None
 
 
-def _sentence(error: ValidationError) -> str:
+def _sentence(error: ValidationError, known: Sequence[str]) -> str:
     found = error.errors(include_url=False, include_context=False)
     faults = [f"{_place(fault['loc'])}: {_fault(fault['type'], fault['msg'], fault['input'])}" for fault in found]
     more = f" (and {len(faults) - _FAULTS} more)" if len(faults) > _FAULTS else ""
-    return f"{'; '.join(faults[:_FAULTS])}{more}. Nothing was done; mend the arguments and call again."
+    has_other = any(fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1 for fault in found)
+    told = f" It takes {', '.join(known) or 'none'}." if has_other else ""
+    return f"{'; '.join(faults[:_FAULTS])}{more}.{told} Nothing was done; mend the arguments and call again."
 
 
 def _place(parts: tuple[int | str, ...]) -> str:
