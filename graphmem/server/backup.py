@@ -4,23 +4,24 @@ The tool is a class of the jars that are there anyway; it works on a database th
 its name when it is whole, and a home whose server is up, or that has a database, is not loaded into unasked.
 """
 
+import contextlib
 import os
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from graphmem.errors import StartError
 from graphmem.server.folders import cache_folder, home_folder
-from graphmem.server.home import Home
+from graphmem.server.home import DATABASE, Home
 from graphmem.server.jars import class_path
 from graphmem.server.java import find_java
 from graphmem.server.lifecycle import PathLike, Progress
 from graphmem.server.processes import alive, exclusive
 
 _TOOL: Final = "org.neo4j.cli.AdminTool"
-_DATABASE: Final = "neo4j"
 
 
 def dump(file: PathLike, home: PathLike | None = None, *, progress: Progress | None = None) -> int:
@@ -29,14 +30,15 @@ def dump(file: PathLike, home: PathLike | None = None, *, progress: Progress | N
     Raises: JavaError, ResolveError, StartError.
     """
     place, target = Home(home_folder(home)), Path(file)
-    if not _has_database(place):
+    if not place.has_database:
         raise StartError(f"{place.path} has no database; nothing was written.")
     if target.exists():
         raise StartError(f"{target} exists; give another name.")
     with exclusive(place.lock), tempfile.TemporaryDirectory(dir=target.absolute().parent) as folder:
         _check_down(place)
-        _admin(place, progress, "database", "dump", _DATABASE, f"--to-path={folder}")
-        made = Path(folder) / f"{_DATABASE}.dump"
+        place.put_back()
+        _admin(place, progress, "database", "dump", DATABASE, f"--to-path={folder}")
+        made = Path(folder) / f"{DATABASE}.dump"
         made.replace(target)
     return target.stat().st_size
 
@@ -46,6 +48,8 @@ def load(
 ) -> None:
     """Bring a dump into a home, in the place of its database where `overwrite` says so. The server must be down.
 
+    What was there stays until the dump has been read to its end, and comes back where that fails.
+
     Raises: JavaError, ResolveError, StartError.
     """
     place, source = Home(home_folder(home)), Path(file).absolute()
@@ -53,15 +57,26 @@ def load(
         raise StartError(f"{source} is no file.")
     with exclusive(place.lock), tempfile.TemporaryDirectory() as folder:
         _check_down(place)
-        if _has_database(place) and not overwrite:
+        if place.has_database and not overwrite:
             raise StartError(f"{place.path} has a database. Choose another home, or --overwrite what is there.")
         place.prepare()
-        (Path(folder) / f"{_DATABASE}.dump").symlink_to(source)
-        _admin(place, progress, "database", "load", _DATABASE, f"--from-path={folder}", "--overwrite-destination=true")
+        (Path(folder) / f"{DATABASE}.dump").symlink_to(source)
+        with _kept(place):
+            _admin(
+                place, progress, "database", "load", DATABASE, f"--from-path={folder}", "--overwrite-destination=true"
+            )
 
 
-def _has_database(home: Home) -> bool:
-    return (home.path / "data" / "databases" / _DATABASE).is_dir()
+@contextlib.contextmanager
+def _kept(home: Home) -> Iterator[None]:
+    """Keep the database aside while another one takes its place, and put it back where that fails."""
+    home.keep_aside()
+    try:
+        yield
+    except BaseException:
+        home.put_back()
+        raise
+    home.forget_kept()
 
 
 def _check_down(home: Home) -> None:

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import socket
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -22,6 +23,7 @@ from graphmem.server.lock import LINES, Lock, line_of, read_lock
 from graphmem.server.processes import Process
 
 USER: Final = "neo4j"
+DATABASE: Final = "neo4j"
 PARTS: Final = ("conf", "data", "logs", "plugins", "run", "import")
 LOOPBACK: Final = "127.0.0.1"
 
@@ -96,7 +98,9 @@ class Home:
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         for part in PARTS:
             (self.path / part).mkdir(exist_ok=True)
+        self.put_back()
         if self.password_file.exists():
+            self.password()
             return
         if (self.path / "data" / "databases").exists():
             raise StartError(
@@ -109,12 +113,50 @@ class Home:
         _write_private(first_user, credential(password) + "\n")
         _write_private(self.password_file, password + "\n")
 
+    @property
+    def has_database(self) -> bool:
+        """Whether there is one, if only kept aside."""
+        return any((self.path / "data" / "databases" / DATABASE).glob("*")) or self._kept.exists()
+
+    @property
+    def _kept(self) -> Path:
+        return self.path / "data" / "kept"
+
+    def keep_aside(self) -> None:
+        """Make room for another database in the place of the one that is there: its store, and its transactions."""
+        for part in ("databases", "transactions"):
+            folder = self.path / "data" / part / DATABASE
+            if folder.exists():
+                self._kept.mkdir(exist_ok=True)
+                folder.replace(self._kept / part)
+
+    def put_back(self) -> None:
+        """Put back what was kept aside and not forgotten; also where whoever did that was killed."""
+        for part in ("databases", "transactions"):
+            if (self._kept / part).exists():
+                folder = self.path / "data" / part / DATABASE
+                shutil.rmtree(folder, ignore_errors=True)
+                (self._kept / part).replace(folder)
+        if self._kept.exists():
+            self._kept.rmdir()
+
+    def forget_kept(self) -> None:
+        """The other database is there as a whole."""
+        if self._kept.exists():
+            gone = self._kept.with_name("gone")
+            shutil.rmtree(gone, ignore_errors=True)
+            self._kept.replace(gone)  # at once, where a folder is deleted file by file
+            shutil.rmtree(gone, ignore_errors=True)
+
     def password(self) -> str:
         """The password."""
         try:
-            return self.password_file.read_text(encoding="utf-8").strip()
+            password = self.password_file.read_text(encoding="utf-8").strip()
         except OSError as unreadable:
             raise StartError(f"The password file {self.password_file} cannot be read.") from unreadable
+        if not password:
+            raise StartError(f"The password file {self.password_file} is empty. Put back what it held.")
+        return password
 
     def choose_version(self, line: str | None) -> Lock:
         """The server that the folder is for: of the line wanted, else the one that its database was last served by.

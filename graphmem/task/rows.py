@@ -51,7 +51,8 @@ def check_held(space: str, task: str, row: Row) -> None:
     if held is not None:
         raise TaskHeldError(
             f"Task({space}/{task}): {'an import' if held == 'import' else 'a forget'} of it is going on, or was "
-            f"interrupted. Run `graphmem {held}` again to end it."
+            f"interrupted. Run `graphmem {held}` again to end it"
+            + (", or forget the task to be rid of what there is of it." if held == "import" else ".")
         )
 
 

@@ -8,6 +8,7 @@ import graphmem
 from graphmem import server
 from graphmem.errors import StartError
 from graphmem.inspect import audit
+from graphmem.server.home import Home
 from tests.acceptance.tree_speech import grow
 
 
@@ -33,11 +34,19 @@ def test_a_database_is_dumped_at_rest_and_loaded_into_another_home(tmp_path: Pat
         with pytest.raises(StartError):
             refused()
     server.load(file, second)
+    bad, other = tmp_path / "bad.dump", tmp_path / "other.jsonl"
+    bad.write_bytes(file.read_bytes()[:500])
+    other.write_text('{"no": "dump"}\n')
+    for source in (bad, other):
+        with pytest.raises(StartError, match="neo4j-admin database load failed"):
+            server.load(source, second, overwrite=True)
+    Home(second).keep_aside()  # as whoever is killed while another database takes its place
+    (second / "data" / "databases" / "neo4j").mkdir()
     with server.running(home=second, durable=False) as up, graphmem.connect(up.uri, up.user, up.password) as graph:
         assert graph.space("s").task("t").path().text() == path
         assert audit(graph.connection) == ()
-    bad = tmp_path / "bad.dump"
-    bad.write_bytes(file.read_bytes()[:500])
-    with pytest.raises(StartError, match="neo4j-admin database load failed"):
-        server.load(bad, second, overwrite=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.dump", "first", "saved.dump", "second"]
+    server.load(file, second, overwrite=True)
+    assert not (second / "data" / "kept").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "bad.dump", "first", "other.jsonl", "saved.dump", "second",
+    ]  # fmt: skip

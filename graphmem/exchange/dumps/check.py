@@ -5,6 +5,7 @@ vocabulary and against the space and task in which it stands. Invariant: what pa
 that its header names.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphmem.errors import DumpError, InvalidValueError
-from graphmem.exchange.dumps.lines import Line, read_lines
+from graphmem.exchange.dumps.lines import Line, check_values, read_lines
 from graphmem.vocabulary import Relation, StateKind, check_name
 
 _KINDS: Final = ("Request", "Step", "TraceNode", "SummaryNode", "RawObservation", "State")
@@ -85,6 +86,9 @@ def _check_cursor(content: Mapping[str, Any], space: str, task: str, count: tupl
     if (content["nodes"], content["relations"]) != count:
         raise InvalidValueError(f"it counts other nodes and relations than stand before it: {count}")
     own = content["cursor"]
+    check_values(own)
+    if not all(type(own[name]) is int for name in ("version", "next_step", "next_node")):
+        raise InvalidValueError("its cursor lacks the numbers that a task goes on from")
     if (own["space"], own["name"], own["key"]) != (space, task, f"{space}/{task}") or "held" in own:
         raise InvalidValueError("it is not the cursor of the task in which it stands")
 
@@ -94,9 +98,15 @@ def _check_line(content: Mapping[str, Any], space: str, task: str) -> None:
         own, labels = content["properties"], content["node"]
         if sum(label in _KINDS for label in labels) != 1 or not all(label in (*_KINDS, *_MARKS) for label in labels):
             raise InvalidValueError(f"no node of a task has the labels {labels}")
-        if (own["space"], own["task"]) != (space, f"{space}/{task}") or not isinstance(own["key"], str):
+        check_values(own)
+        if (own["space"], own["task"]) != (space, f"{space}/{task}") or not _is_key(own["key"], f"{space}/{task}/"):
             raise InvalidValueError("it is not of the task in which it stands")
     elif (
         content["relation"] not in _TYPES or not isinstance(content["from"], str) or not isinstance(content["to"], str)
     ):
         raise InvalidValueError(f"there is no relation {content['relation']!r} in a task")
+
+
+def _is_key(key: object, prefix: str) -> bool:
+    """Below the task, or a digest: what the nodes of a path are known by."""
+    return isinstance(key, str) and (key.startswith(prefix) or re.fullmatch("[0-9a-f]{64}", key) is not None)

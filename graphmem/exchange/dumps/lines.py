@@ -75,6 +75,8 @@ def read_lines(path: Path) -> Iterator[Line]:
     """
     seal = _SEED
     nth, ended = 0, False
+    if path.exists() and not path.is_file():
+        raise DumpError(path, 0, "it is no regular file, and has to be read twice: save it to a file first")
     try:
         with path.open("rb") as file:
             while raw := file.readline(_LONGEST):
@@ -155,6 +157,25 @@ def _packed(value: Any, where: str) -> Any:
         f"{where} is a {type(value).__name__}, which graphmem does not write: somebody else did. Remove it, or change "
         "it to a text, and export again."
     )
+
+
+def check_values(properties: Mapping[str, Any]) -> None:
+    """Hold properties as a file has them against what `packed` makes.
+
+    Raises:
+        InvalidValueError: a value that it never makes, or that no property can hold.
+    """
+    for name, value in properties.items():
+        items = value if isinstance(value, list) else [value]
+        kinds = {float if isinstance(item, dict) else type(item) for item in items}
+        if len(kinds) > 1 or not all(map(_is_packed, items)):
+            raise InvalidValueError(f"property {name!r} holds what no property of graphmem can hold")
+
+
+def _is_packed(value: Any) -> bool:
+    if isinstance(value, dict):
+        return list(value) == ["float"] and value["float"] in _NUMBERS
+    return isinstance(value, bool | float | str) or (isinstance(value, int) and -(2**63) <= value < 2**63)
 
 
 def unpacked(properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ it was made of.
 """
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,9 +68,15 @@ def export(
         InvalidValueError: the file cannot be written, or a node holds what graphmem does not write.
     """
     names = _chosen(connection, space, tasks)
-    part = file.with_name(f"{file.name}.part")
+    file = file.resolve()  # behind a link
+    if file.exists() and not file.is_file():
+        raise InvalidValueError(f"{file} is no regular file: an export is written as a whole; give another FILE")
+    part = None
     try:
-        with part.open("w+b") as out:
+        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f"{file.name}.")
+        part = Path(name)
+        with os.fdopen(handle, "w+b") as out:
+            part.chmod(0o666 & ~_umask())
             writer = Writer(out)
             writer.header({"schema": schema_version(connection), "space": space, "tasks": names})
             done = tuple(_Export(connection, space, name, frozenset(names), progress).write(writer) for name in names)
@@ -79,10 +86,18 @@ def export(
             size = out.tell()
         part.replace(file)
     except OSError as error:
-        raise InvalidValueError(f"{file} cannot be written: {error.strerror}; give another --output") from error
+        raise InvalidValueError(f"{file} cannot be written: {error.strerror}; give another FILE") from error
     finally:
-        part.unlink(missing_ok=True)
+        if part is not None:
+            part.unlink(missing_ok=True)
     return Exported(file=str(file), space=space, tasks=done, bytes=size)
+
+
+def _umask() -> int:
+    """The mode bits that new files of this process do without."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _chosen(connection: Connection, space: str, tasks: Sequence[str]) -> list[str]:
