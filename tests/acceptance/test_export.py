@@ -1,6 +1,7 @@
 """Export and import: a task comes back value for value, whatever it holds, whoever is killed or writes meanwhile."""
 
 import json
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -231,6 +232,23 @@ def test_what_is_not_there_is_not_exported_and_leaves_no_file(space: Space, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_export_replaces_regular_files_alone_and_an_import_reads_no_pipe(space: Space, tmp_path: Path) -> None:
+    space.task("t").request("go")
+    pipe, link, file, part = (tmp_path / name for name in ("pipe", "link", "file", "file.part"))
+    os.mkfifo(pipe)
+    link.symlink_to(file)
+    part.write_text("mine")
+    for there in (pipe, tmp_path, Path("/dev/null")):
+        with pytest.raises(graphmem.InvalidValueError, match="no regular file"):
+            space.export(there)
+    space.export(link)
+    assert link.is_symlink()
+    assert [task.was_there for task in space.load(file).tasks] == [True]
+    assert part.read_text() == "mine"
+    with pytest.raises(DumpError, match="save it to a file first"):
+        space.load(pipe)
+
+
 def test_a_file_that_somebody_else_made_writes_nothing_outside_its_tasks(
     space: Space, other: str, graph: graphmem.Graph, connection: Connection, tmp_path: Path
 ) -> None:
@@ -255,10 +273,15 @@ def test_a_file_that_somebody_else_made_writes_nothing_outside_its_tasks(
         (node, {"node": "Step", "properties": own}),
         (node, {"node": ["Step"]}),
         (node, {"node": ["Step"], "properties": []}),
+        (node, {"node": ["Step"], "properties": own | {"key": f"{other}/t/request:1"}}),
+        *((node, {"node": ["Step"], "properties": own | {"x": x}}) for x in ([1, "a"], [["a"]], 2**70, None)),
+        *((node, {"node": ["Step"], "properties": own | {"x": x}}) for x in ({"float": "abc"}, {"a": 1}, [{"a": 1}])),
         (node, {"something": 1}),
         (relation, {"relation": "OWNS", "from": "a", "to": "b"}),
         (relation, {"relation": "COVERS", "from": 1, "to": []}),
         (cursor, lines[cursor] | {"cursor": lines[cursor]["cursor"] | {"key": f"{space.name}/other"}}),
+        *((cursor, lines[cursor] | {"cursor": lines[cursor]["cursor"] | {"next_step": x}}) for x in ("x", None, 1.5)),
+        (cursor, lines[cursor] | {"cursor": {n: v for n, v in lines[cursor]["cursor"].items() if n != "version"}}),
         (cursor, lines[cursor] | {"nodes": 99}),
         (1, {"task": "a/b", "origins": []}),
         (1, {"task": "t"}),

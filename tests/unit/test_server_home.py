@@ -36,6 +36,13 @@ def test_the_password_is_random_kept_and_readable_by_its_owner_only(tmp_path: Pa
     assert first not in (home.path / "data" / "dbms" / "auth.ini").read_text()
 
 
+def test_an_empty_password_is_said_before_anything_is_started(tmp_path: Path) -> None:
+    Home(tmp_path).prepare()
+    (tmp_path / "password").write_text("\n")
+    with pytest.raises(StartError, match=r"password is empty"):
+        Home(tmp_path).prepare()
+
+
 def test_a_lost_password_of_a_database_is_not_replaced(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.prepare()
