@@ -97,7 +97,7 @@ class Home:
         """Make the folders, and before the first start the password."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         for part in PARTS:
-            (self.path / part).mkdir(exist_ok=True)
+            (self.path / part).mkdir(exist_ok=True, mode=0o700)  # also in a folder that others may read
         self.put_back()
         if self.password_file.exists():
             self.password()

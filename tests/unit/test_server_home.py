@@ -8,7 +8,7 @@ import pytest
 
 from graphmem.errors import StartError
 from graphmem.server.folders import cache_folder, home_folder
-from graphmem.server.home import Home, Ports, Record, credential
+from graphmem.server.home import PARTS, Home, Ports, Record, credential
 from graphmem.server.java import Java
 from graphmem.server.lock import read_lock
 from graphmem.server.processes import Process
@@ -34,6 +34,12 @@ def test_the_password_is_random_kept_and_readable_by_its_owner_only(tmp_path: Pa
     for file in (home.password_file, home.path / "data" / "dbms" / "auth.ini"):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert first not in (home.path / "data" / "dbms" / "auth.ini").read_text()
+
+
+def test_what_the_server_keeps_is_private_in_a_folder_that_is_not(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    Home(tmp_path).prepare()
+    assert {part: oct((tmp_path / part).stat().st_mode & 0o077) for part in PARTS} == dict.fromkeys(PARTS, "0o0")
 
 
 def test_an_empty_password_is_said_before_anything_is_started(tmp_path: Path) -> None:
