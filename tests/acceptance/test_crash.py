@@ -25,7 +25,7 @@ from graphmem import Operation, StateKind, StepOutput, ToolCall, ToolResult, ser
 from graphmem.inspect import audit
 
 CLIENT_KILLS = 6
-SERVER_KILLS = 2
+SERVER_KILLS = 1
 
 
 # --- the client that is killed ---------------------------------------------------------------------------------------

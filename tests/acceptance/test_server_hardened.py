@@ -22,7 +22,7 @@ from graphmem.server.processes import running_with
 NOBODY = "http://127.0.0.1:9"
 _UP = "import sys; from graphmem import server; server.up(short_lived=True)"
 GRAPHMEM = "from graphmem_cli.main import cli; cli(prog_name='graphmem')"
-KILLS = 8
+KILLS = 5
 
 
 @pytest.fixture
