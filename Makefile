@@ -10,7 +10,7 @@ demo: .venv/demo
 	$(BIN)/graphmem demo
 
 test: lint
-	$(BIN)/python -m pytest $(PARALLEL) --dist=loadfile
+	$(BIN)/python -m pytest $(PARALLEL) --dist=loadfile --no-loadscope-reorder
 
 lint: .venv/test
 	$(BIN)/ruff check .

@@ -129,7 +129,7 @@ def run(sizes: Sequence[int], *, nodes: int = 0, say: Callable[[str], None] = pr
     `hits` are by the plans that were made on the empty database; `replanned` by plans made once everything is there.
     """
     figures: dict[str, Any] = {"hits": {}, "statements": {}, "replanned": {}, "nodes_a_second": {}}
-    with tempfile.TemporaryDirectory() as home, server.running(home=Path(home) / "server", durable=nodes > 0) as up:
+    with tempfile.TemporaryDirectory() as home, server.running(home=Path(home) / "server", durable=True) as up:
         graph, profiler = open_profiled(up.uri, up.user, up.password)
         with graph:
             space = graph.space("tree")
