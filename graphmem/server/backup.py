@@ -74,7 +74,7 @@ def _kept(home: Home) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        home.put_back()
+        home.put_back(drop=True)
         raise
     home.forget_kept()
 

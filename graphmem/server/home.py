@@ -130,13 +130,17 @@ class Home:
                 self._kept.mkdir(exist_ok=True)
                 folder.replace(self._kept / part)
 
-    def put_back(self) -> None:
-        """Put back what was kept aside and not forgotten; also where whoever did that was killed."""
+    def put_back(self, *, drop: bool = False) -> None:
+        """Put back what was kept aside and not forgotten; also where whoever did that was killed.
+
+        `drop`: what is in its place is not whole, and goes in any case.
+        """
         for part in ("databases", "transactions"):
-            if (self._kept / part).exists():
-                folder = self.path / "data" / part / DATABASE
+            folder, kept = self.path / "data" / part / DATABASE, self._kept / part
+            if drop or kept.exists():
                 shutil.rmtree(folder, ignore_errors=True)
-                (self._kept / part).replace(folder)
+            if kept.exists():
+                kept.replace(folder)
         if self._kept.exists():
             self._kept.rmdir()
 

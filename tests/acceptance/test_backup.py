@@ -40,6 +40,9 @@ def test_a_database_is_dumped_at_rest_and_loaded_into_another_home(tmp_path: Pat
     for source in (bad, other):
         with pytest.raises(StartError, match="neo4j-admin database load failed"):
             server.load(source, second, overwrite=True)
+    with pytest.raises(StartError, match="neo4j-admin database load failed"):
+        server.load(bad, tmp_path / "third")
+    assert not Home(tmp_path / "third").has_database
     Home(second).keep_aside()  # as whoever is killed while another database takes its place
     (second / "data" / "databases" / "neo4j").mkdir()
     with server.running(home=second, durable=False) as up, graphmem.connect(up.uri, up.user, up.password) as graph:
@@ -48,5 +51,5 @@ def test_a_database_is_dumped_at_rest_and_loaded_into_another_home(tmp_path: Pat
     server.load(file, second, overwrite=True)
     assert not (second / "data" / "kept").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "bad.dump", "first", "other.jsonl", "saved.dump", "second",
+        "bad.dump", "first", "other.jsonl", "saved.dump", "second", "third",
     ]  # fmt: skip
