@@ -45,8 +45,6 @@ def configuration(ports: Ports, version: str, *, short_lived: bool) -> str:
         "browser.post_connect_cmd": f"clear; style {pages}/live.grass; guide {pages}/guide.html",
         "server.memory.pagecache.size": "128m" if short_lived else "512m",
         "db.tx_log.preallocate": "false",
-        # Statements that name their indexes gain nothing from new plans, which cost a second each while a task grows.
-        "dbms.cypher.min_replan_interval": "10m",
         "db.lock.acquisition.timeout": "10s",
         "db.transaction.timeout": "60s",
         "dbms.usage_report.enabled": "false",
