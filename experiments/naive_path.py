@@ -67,7 +67,12 @@ def _median_ms(act: Callable[[], Any], repeats: int) -> float:
 
 
 def run(
-    space: graphmem.Space, profiler: Profiler, sizes: Sequence[int], *, repeats: int = 50
+    space: graphmem.Space,
+    profiler: Profiler,
+    sizes: Sequence[int],
+    *,
+    repeats: int = 50,
+    say: Callable[[str], None] = print,
 ) -> dict[str, dict[str, float]]:
     """The figures by depth, of tasks that are made in the space for it."""
     figures: dict[str, dict[str, float]] = {}
@@ -75,6 +80,7 @@ def run(
         task, _ = build(space, f"depth-{size}", size)
         tail(task)
         figures[str(size)] = measure(task, profiler, repeats)
+        say(f"depth {size}: {figures[str(size)]}")
     del figures["20"]  # it planned the statements
     return figures
 

@@ -71,7 +71,7 @@ def space(graph: graphmem.Graph, connection: Connection) -> Iterator[graphmem.Sp
     """A space of this test's own; erased afterwards, and nothing else is."""
     name = f"test-{uuid4().hex[:12]}"
     yield graph.space(name)
-    settle(graph.connection)  # what is being written while it is erased would stay
+    settle(graph.connection, seconds=60.0)  # what is being written while it is erased would stay
     connection.run("tests/erase", _ERASE, {"space": name})
 
 

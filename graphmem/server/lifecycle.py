@@ -9,8 +9,7 @@ import contextlib
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from graphmem.errors import ServerError, StartError
@@ -18,8 +17,8 @@ from graphmem.server.archive import archive_of
 from graphmem.server.folders import cache_folder, home_folder
 from graphmem.server.home import Home, Record
 from graphmem.server.jars import class_path, jar_paths
-from graphmem.server.java import Java, find_java
-from graphmem.server.lock import Lock, line_of, read_lock
+from graphmem.server.java import find_java
+from graphmem.server.lock import line_of, read_lock
 from graphmem.server.processes import alive, detach, end, exclusive, running_with, writing
 from graphmem.server.ready import version_at
 from graphmem.server.settings import argument_file, configuration, java_arguments
@@ -141,26 +140,21 @@ def _start(home: Home, neo4j: str | None, progress: Progress, *, short_lived: bo
     if _end_unrecorded(home):
         progress(f"Ended a server of {home.path} that nobody had written down.")
     with writing(home.path):
-        return _launched(home, lock, java, jars, progress, short_lived=short_lived)
-
-
-def _launched(
-    home: Home, lock: Lock, java: Java, jars: Sequence[Path], progress: Progress, *, short_lived: bool
-) -> Record:
-    home.prepare()
-    home.write_version(lock.neo4j)
-    ports = home.claim_ports()
-    (home.path / "conf" / "neo4j.conf").write_text(
-        configuration(ports, lock.neo4j, short_lived=short_lived), encoding="utf-8"
-    )
-    flags = archive_of(java, jars).flags(home.recording)
-    arguments = java_arguments(java, home.path, jars, lock.main, more=flags, short_lived=short_lived)
-    home.arguments.write_text(argument_file(arguments), encoding="utf-8")
+        home.prepare()
+        home.write_version(lock.neo4j)
+        ports = home.claim_ports()
+        (home.path / "conf" / "neo4j.conf").write_text(
+            configuration(ports, lock.neo4j, short_lived=short_lived), encoding="utf-8"
+        )
+        flags = archive_of(java, jars).flags(home.recording)
+        arguments = java_arguments(java, home.path, jars, lock.main, more=flags, short_lived=short_lived)
+        home.arguments.write_text(argument_file(arguments), encoding="utf-8")
     progress(f"Starting Neo4j {lock.neo4j} with {java} in {home.path}.")
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
     process = detach((str(java.path), home.mark), log=home.console, folder=home.path, environment=environment)
     record = Record(process=process, ports=ports, version=lock.neo4j, java=str(java), since=time.time())
-    home.write_record(record)
+    with writing(home.path):
+        home.write_record(record)
     return record
 
 

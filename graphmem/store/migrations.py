@@ -8,6 +8,7 @@ IF NOT EXISTS is satisfied by a name as well, whatever has it. So what a migrati
 and type, never by its name.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -96,7 +97,8 @@ def schema_version(connection: Connection) -> int:
 def init(connection: Connection, progress: Callable[[str], None] | None = None) -> int:
     """Bring the schema up to date and wait for its indexes; the version reached. Harmless twice and side by side.
 
-    Every migration runs, those that are recorded too: an index that somebody dropped is made again.
+    The schema statements of every migration run, of those that are recorded too: an index that somebody dropped is made
+    again. What an earlier version wrote is brought up to date once.
 
     Raises:
         SchemaError: as `schema_version`, but for a schema that is absent or older; or something else in the database
@@ -113,15 +115,15 @@ def init(connection: Connection, progress: Callable[[str], None] | None = None) 
         for path, checksum in zip(migrations(), ours, strict=True):
             if checksum not in recorded:
                 say(f"migration {path.stem}")
-            for statement in _statements(path):
-                if _is_schema(statement):
-                    refused.append(_refusal(connection, f"schema/{path.stem}", statement))
-                else:
-                    connection.run(f"schema/{path.stem}", statement)
+            schema = filter(_is_schema, _statements(path))
+            refused += [_refusal(connection, f"schema/{path.stem}", statement) for statement in schema]
         if recorded != ours:
             say("waiting for the indexes")
         connection.run("schema/await", _AWAIT)
         _check_made(connection, refused, declared())
+        for path in migrations()[len(recorded) :]:  # what is up to date is not looked through at every init
+            for statement in itertools.filterfalse(_is_schema, _statements(path)):
+                connection.run(f"schema/{path.stem}", statement)
         run(_RECORD, {"checksums": ours})
     return len(ours)
 

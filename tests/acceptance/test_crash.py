@@ -24,8 +24,8 @@ import graphmem
 from graphmem import Operation, StateKind, StepOutput, ToolCall, ToolResult, server
 from graphmem.inspect import audit
 
-CLIENT_KILLS = 6
-SERVER_KILLS = 1
+CLIENT_KILLS = 10
+SERVER_KILLS = 3
 
 
 # --- the client that is killed ---------------------------------------------------------------------------------------

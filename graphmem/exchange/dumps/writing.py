@@ -8,11 +8,11 @@ it was made of.
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 from graphmem.errors import InvalidValueError, NotFoundError
 from graphmem.exchange.dumps.lines import Writer, packed
@@ -71,12 +71,9 @@ def export(
     file = file.resolve()  # behind a link
     if file.exists() and not file.is_file():
         raise InvalidValueError(f"{file} is no regular file: an export is written as a whole; give another FILE")
-    part = None
+    part = file.with_name(f"{file.name}.{uuid4().hex[:8]}.part")
     try:
-        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f"{file.name}.")
-        part = Path(name)
-        with os.fdopen(handle, "w+b") as out:
-            part.chmod(0o666 & ~_umask())
+        with part.open("x+b") as out:
             writer = Writer(out)
             writer.header({"schema": schema_version(connection), "space": space, "tasks": names})
             done = tuple(_Export(connection, space, name, frozenset(names), progress).write(writer) for name in names)
@@ -88,16 +85,8 @@ def export(
     except OSError as error:
         raise InvalidValueError(f"{file} cannot be written: {error.strerror}; give another FILE") from error
     finally:
-        if part is not None:
-            part.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
     return Exported(file=str(file), space=space, tasks=done, bytes=size)
-
-
-def _umask() -> int:
-    """The mode bits that new files of this process do without."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _chosen(connection: Connection, space: str, tasks: Sequence[str]) -> list[str]:
