@@ -24,6 +24,7 @@ from tests.acceptance.watched import (
     client,
     echo,
     ledger,
+    speak,
 )
 from tests.acceptance.watched import _no_warnings_of_our_own_statements as _no_warnings_of_our_own_statements
 from tests.acceptance.watched import said as said
@@ -67,9 +68,7 @@ def test_two_threads_with_one_client_break_nothing(
         def converse(name: str) -> None:
             messages: list[Any] = []
             for turn in range(4):
-                messages.append({"role": "user", "content": f"{name} {turn}"})
-                messages.append(ask(watched, messages).choices[0].message)
-                answers.append(messages[-1].content)
+                answers.append(speak(watched, messages, f"{name} {turn}"))
 
         threads = [threading.Thread(target=converse, args=(name,)) for name in ("one", "two")]
         for thread in threads:
@@ -122,9 +121,8 @@ def test_an_agent_that_sends_the_last_messages_alone_is_recorded_whole(
     with openai_server(iter(lambda: echo, None)) as server:
         watched = watch(client(server), task, folder=tmp_path)
         for turn in range(8):
-            messages.append({"role": "user", "content": f"turn {turn}"})
-            answered = ask(watched, [{"role": "system", "content": f"It is {turn} o'clock."}, *messages[-5:]])
-            messages.append({"role": "assistant", "content": answered.choices[0].message.content})
+            clock = {"role": "system", "content": f"It is {turn} o'clock."}
+            speak(watched, messages, f"turn {turn}", before=[clock], last=5)
         brought_in(task, tmp_path)
         watched.close()
     check_recorded(connection, space, task, messages)
@@ -174,9 +172,7 @@ def test_messages_that_differ_from_what_the_task_has_are_set_aside_with_what_to_
         watched = watch(client(server), task, folder=tmp_path)
         messages: list[Any] = []
         for text in ("Something else", "Something else again"):
-            messages.append({"role": "user", "content": text})
-            messages.append(ask(watched, messages[-3:]).choices[0].message)  # an agent that was started again
-            assert messages[-1].content == f"you said {text}"
+            assert speak(watched, messages, text, last=3) == f"you said {text}"  # an agent that was started again
             assert settle(graph.connection, seconds=60.0)
         watched.close()
     assert ledger(connection, task) == before
@@ -201,9 +197,7 @@ def test_a_new_process_goes_on_where_the_last_one_stopped(
     with openai_server(iter(lambda: echo, None)) as server:
         plain = client(server)
         for turn in range(3):
-            messages.append({"role": "user", "content": f"turn {turn}"})
-            answered = ask(watch(plain, task, folder=tmp_path), messages)
-            messages.append({"role": "assistant", "content": answered.choices[0].message.content})
+            speak(watch(plain, task, folder=tmp_path), messages, f"turn {turn}")
         brought_in(task, tmp_path)
         plain.close()
     check_recorded(connection, space, task, messages)

@@ -50,6 +50,14 @@ def ask(watched: OpenAI, messages: Sequence[Any], **how: Any) -> Any:
     return watched.chat.completions.create(model="scripted", messages=list(messages), **how)
 
 
+def speak(watched: OpenAI, messages: list[Any], text: str, *, before: Sequence[Any] = (), last: int = 0) -> str:
+    """Say something and hear the answer. Sent is what stands `before`, and all messages or the `last` of them."""
+    messages.append({"role": "user", "content": text})
+    answer = str(ask(watched, [*before, *messages[-last:]]).choices[0].message.content)
+    messages.append({"role": "assistant", "content": answer})
+    return answer
+
+
 def ledger(connection: Connection, task: graphmem.Task) -> list[dict[str, Any]]:
     with connection.transaction() as run:
         return run(

@@ -22,9 +22,26 @@ def pytest_ignore_collect(config: pytest.Config) -> bool | None:
     return None if any(config.getoption(name, default=0) for name in OPTIONS) else True
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    for name in OPTIONS:
-        wanted = name.strip("-")
-        if wanted in metafunc.fixturenames:
-            count = metafunc.config.getoption(name)
-            metafunc.parametrize(wanted, [count] if count else [])
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A part that was not asked for is no test of this run."""
+    wanted = {name.strip("-") for name in OPTIONS if config.getoption(name)}
+    parts = {name.strip("-") for name in OPTIONS}
+    here = [item for item in items if parts & set(getattr(item, "fixturenames", ()))]
+    out = [item for item in here if not wanted & set(getattr(item, "fixturenames", ()))]
+    items[:] = [item for item in items if item not in out]
+    config.hook.pytest_deselected(items=out)
+
+
+@pytest.fixture
+def kills(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--kills"))
+
+
+@pytest.fixture
+def seconds(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--seconds"))
+
+
+@pytest.fixture
+def steps(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--steps"))

@@ -10,6 +10,7 @@ from graphmem.errors import StartError
 from graphmem.server.folders import cache_folder, home_folder
 from graphmem.server.home import PARTS, Home, Ports, Record, credential
 from graphmem.server.java import Java
+from graphmem.server.lifecycle import _failure
 from graphmem.server.lock import read_lock
 from graphmem.server.processes import Process
 from graphmem.server.settings import argument_file, configuration, java_arguments
@@ -145,3 +146,12 @@ def test_folders_come_from_the_argument_then_the_environment(tmp_path: Path, mon
     assert cache_folder() == tmp_path / "cache"
     monkeypatch.delenv("GRAPHMEM_HOME")
     assert home_folder().name == "graphmem"
+
+
+def test_a_server_that_ended_without_a_word_is_said_to_want_memory(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.prepare()
+    home.console.touch()
+    assert "for want of memory" in str(_failure(home, "The server ended while it started."))
+    home.console.write_text("Error: Could not find or load main class")
+    assert "for want of memory" not in str(_failure(home, "The server ended while it started."))
