@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 import graphmem
 from graphmem import server
 from graphmem.exchange import all_waiting, catch_up, record, watch
-from graphmem.exchange.watching.catching_up import settle
+from graphmem.exchange.watching.catching_up import buffer_of, settle
 from graphmem.inspect import audit
 from graphmem.store import Connection
 from graphmem_cli.group import cli
@@ -307,6 +307,9 @@ def test_a_file_is_brought_in_where_the_graph_is_now(
     wrong = cli_run(here, "catch-up", str(odd))
     assert wrong.exit_code == 1
     assert "odd.jsonl" in wrong.stderr
+    assert "refused before" not in cli_run(here, "catch-up").stderr
+    buffer_of(space.task("t"), folder=tmp_path / "unwritten").set_aside().append([USER])
+    assert "refused before; `graphmem doctor` says where" in cli_run(here, "catch-up").stderr
 
 
 def test_a_process_that_ends_without_a_word_has_written_everything_first(
