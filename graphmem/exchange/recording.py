@@ -16,6 +16,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from graphmem.errors import (
+    AbandonedAttemptError,
     NoOpenRequestError,
     NotFoundError,
     NotPendingError,
@@ -46,6 +47,7 @@ _OVERTAKEN: Final = (
     NotPendingError,
     NotFoundError,
     NoOpenRequestError,
+    AbandonedAttemptError,
 )
 
 

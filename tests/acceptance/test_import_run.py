@@ -275,6 +275,24 @@ def test_an_import_that_is_killed_at_any_time_or_made_by_several_at_once_is_the_
         assert mine == picture(graph, space.task(name))
 
 
+def test_a_trial_that_another_process_wrote_and_left_behind_meanwhile_is_known(
+    graph: graphmem.Graph, space: graphmem.Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, file = (write(tmp_path / f"{name}.jsonl", *_runs()) for name in ("whole", "raced"))
+    done = space.import_runs(whole)
+    step = graphmem.Request.step
+
+    def overtaken(*args: Any, **options: Any) -> graphmem.StepResult:
+        monkeypatch.undo()
+        space.import_runs(file)
+        return step(*args, **options)
+
+    monkeypatch.setattr(graphmem.Request, "step", overtaken)
+    assert space.import_runs(file).new.turns == 0
+    for name in done.tasks:
+        assert picture(graph, space.task(name.replace("whole", "raced"))) == picture(graph, space.task(name))
+
+
 def _child(space: str, path: str) -> int:
     child = os.fork()
     if child == 0:
