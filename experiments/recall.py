@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="the folder with tau-bench and tau2-bench")
     parser.add_argument("--sets", default=",".join(SETS), help="sets of runs, by commas")
     parser.add_argument("--runs", type=int, default=0, help="runs of each set, evenly spread; 0: all")
-    parser.add_argument("--budgets", default="300,600,1000", help="tokens of the index, by commas")
+    parser.add_argument("--budgets", default="150,300,600", help="tokens of the index, by commas")
     parser.add_argument("--workers", type=int, default=1, help="runs that are played at once")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

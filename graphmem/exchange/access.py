@@ -1,10 +1,13 @@
 """Rule-based access to history: which states a call that is about to be made may need (PSA without a model).
 
 Decides from the request's text, the name of the tool and the names of its parameters; it never sees a value of an
-argument. Pure. Invariant: it asks only for what the status offers: ids of the index, and raw results behind active
-states; and for nothing that is active already, so that asking again comes to an end.
+argument. What a model is shown may be folded; a rule reads the whole index all the same, which costs no tokens, since a
+folded id is in view and can be asked for. Pure. Invariant: it asks only for what the status offers: ids of the index,
+requests that are folded, and raw results behind active states; and for nothing that is active already, so that asking
+again comes to an end.
 """
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,6 +32,7 @@ class _Offer:
 
     target: str
     fields: frozenset[str]
+    said: frozenset[str]
 
     def worth(self, parameters: Sequence[str]) -> float:
         """How many of the parameters its fields name: as they are, or by a word that they share, which counts half."""
@@ -40,22 +44,28 @@ class _Offer:
         return parameter in self.fields or bool(set(words(parameter)) - _COMMON & own)
 
 
-def wanted(status: Status, *, tool: str, parameters: Sequence[str], at_once: int = 1) -> tuple[Access, ...]:
+def wanted(status: Status, *, tool: str, parameters: Sequence[str], whole: Status | None = None) -> tuple[Access, ...]:
     """What to ask for before a call of `tool`; nothing when the status shows what its parameters need.
 
-    Of what was disclosed for it, the raw results behind; else at most `at_once` states of results, those whose fields
-    match most parameters, newest first; and the last answer, where a short request lets a writing tool go ahead.
+    Of what was disclosed for it, the raw results behind; else the state of a result whose fields match most parameters
+    (among equals the one that says most words of the request, then the newest); and the last answer, where a short
+    request lets a writing tool go ahead. `whole`: the same status with an index that is not folded, for one that is.
+    Then names of things and the last answer are asked for, too, and where nothing matches, the folded request that says
+    most words of this one, of the tool and of what it needs: once.
     """
     if not status.psa:
         return ()
+    whole = whole or status
     needed = _needed(status, parameters)
-    targets = list(_behind(status, needed)) or [*_states(status, needed, at_once), *_answer(status, tool)]
+    targets = list(_behind(status, needed)) or [*_state(whole, needed), *_answer(status, whole, tool)]
+    if needed and not targets:
+        targets = list(_folded(status, whole, (tool, *needed)))
     reason = f"{tool}: {' '.join(needed)}" if needed else f"what {tool} was agreed to do"
     return tuple(Access(target=target, reason=reason[:200]) for target in dict.fromkeys(targets))
 
 
 def _needed(status: Status, parameters: Sequence[str]) -> list[str]:
-    """Parameters that no field in view is called like; but names of things, since the index has these."""
+    """Parameters that no field in view is called like; but names of things, where a whole index has these."""
     shown: set[str] = set()
     for observation in status.observation:
         shown |= {*results.parameters(results.read(observation.content).data)}
@@ -64,7 +74,9 @@ def _needed(status: Status, parameters: Sequence[str]) -> list[str]:
         value = results.read(state.value).data if isinstance(state.value, str) else state.value
         shown |= {*results.parameters(value)}
     return [
-        name for name in dict.fromkeys(parameters) if name not in shown and (words(name) or ("",))[-1] not in _NAMING
+        name
+        for name in dict.fromkeys(parameters)
+        if name not in shown and (status.history.folded or (words(name) or ("",))[-1] not in _NAMING)
     ]
 
 
@@ -81,16 +93,13 @@ def _raw(state: ActiveState, status: Status) -> list[str]:
     return [r.id for r in state.related if r.id.startswith("obs:") and not r.incoming and r.id not in active]
 
 
-def _states(status: Status, needed: Sequence[str], at_once: int) -> Iterator[str]:
-    left = list(needed)
+def _state(status: Status, needed: Sequence[str]) -> Iterator[str]:
     offers = list(_offers(status))
-    for _ in range(at_once):
-        best = max(enumerate(offers), key=lambda item: (item[1].worth(left), item[0]), default=None)
-        if best is None or best[1].worth(left) < 1:
-            return
-        yield best[1].target
-        left = [name for name in left if not best[1].names(name)]
-        offers.remove(best[1])
+    shared = _shared(frozenset(words(status.query)), [offer.said for offer in offers])
+    ranked = [(offer.worth(needed), said, i) for i, (offer, said) in enumerate(zip(offers, shared, strict=True))]
+    worth, _, i = max(ranked, default=(0.0, 0.0, 0))
+    if worth >= 1:
+        yield offers[i].target
 
 
 def _offers(status: Status) -> Iterator[_Offer]:
@@ -100,11 +109,15 @@ def _offers(status: Status) -> Iterator[_Offer]:
     for entry in status.index:
         for line in entry.states:
             if line.id not in active and not line.id.startswith(SAID):
-                yield _Offer(target=line.id, fields=_fields(line.summary, fields))
+                yield _offer(line.id, f"{line.id} {line.summary}", _fields(line.summary, fields))
     for state in status.active:
         raw = _raw(state, status) if state.own and not state.id.startswith(SAID) else ()
         for target in raw:
-            yield _Offer(target=target, fields=_fields(state.summary, fields))
+            yield _offer(target, f"{state.id} {state.summary}", _fields(state.summary, fields))
+
+
+def _offer(target: str, said: str, fields: frozenset[str]) -> _Offer:
+    return _Offer(target=target, fields=fields, said=frozenset(words(said)))
 
 
 def _fields(summary: str, told: dict[str, frozenset[str]]) -> frozenset[str]:
@@ -113,9 +126,26 @@ def _fields(summary: str, told: dict[str, frozenset[str]]) -> frozenset[str]:
     return told.get(tool) or frozenset(words(summary))
 
 
-def _answer(status: Status, tool: str) -> Iterator[str]:
-    """The last answer, when the request is short: what it says to go ahead with stands there."""
-    if len(status.query) <= _SHORT_CHARACTERS and verbs.is_write(tool):
+def _answer(status: Status, whole: Status, tool: str) -> Iterator[str]:
+    """The last answer: what a short request says to go ahead with stands there, and what a folded index leaves out."""
+    if status.history.folded or (len(status.query) <= _SHORT_CHARACTERS and verbs.is_write(tool)):
         active = {state.id for state in status.active}
-        answers = [line.id for entry in status.index for line in entry.states if line.id.startswith("answer-")]
+        answers = [line.id for entry in whole.index for line in entry.states if line.id.startswith("answer-")]
         yield from (id_ for id_ in answers[-1:] if id_ not in active)
+
+
+def _folded(status: Status, whole: Status, named: Sequence[str]) -> Iterator[str]:
+    """Of the requests that are not shown whole, the one with most of the words; nothing once one was unfolded."""
+    shown = {entry.request for entry in status.index if not entry.cut}
+    texts = [frozenset(words(" ".join((e.text, *(line.summary for line in e.states))))) for e in whole.index]
+    shared = _shared(frozenset(words(" ".join((status.query, *named)))), texts)
+    hidden = [(n, e.request) for n, e in zip(shared, whole.index, strict=True) if e.request not in shown]
+    if hidden and not status.history.unfolded:
+        yield f"request:{max(hidden)[1]}"
+
+
+def _shared(asked: frozenset[str], texts: Sequence[frozenset[str]]) -> list[float]:
+    """How much of what is asked each text says, a word counting the more the fewer texts say it (BM25's idf)."""
+    in_texts = {word: sum(word in text for text in texts) for word in asked}
+    rarity = {word: math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for word, n in in_texts.items()}
+    return [sum(rarity[word] for word in asked & text) for text in texts]

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -304,6 +305,36 @@ def test_a_short_go_ahead_for_a_write_asks_for_the_last_answer() -> None:
     status = _status("Yes, please.", request=2, index=_INDEX)
     assert _targets(wanted(status, tool="book_flight", parameters=("flight_number",))) == ["answer-1"]
     assert wanted(status, tool="get_flight", parameters=("flight_number",)) == ()
+
+
+@pytest.mark.parametrize(("parameter", "state"), [("dob", "result-1.1"), ("reservation_id", "NO6JO3@1")])
+def test_what_is_folded_away_is_asked_for_by_the_whole_index_and_names_of_things_too(
+    parameter: str, state: str
+) -> None:
+    whole = _status("x" * 100, request=2, index=_INDEX)
+    folded = replace(whole, history=Index(folded_ranges=((1, 1),)))
+    found = wanted(folded, tool="get_seat", parameters=(parameter,), whole=whole)
+    assert _targets(found) == [state, "answer-1"]
+
+
+def test_where_no_state_matches_the_folded_request_with_most_words_is_asked_for_once() -> None:
+    lines = {1: "get_user_details mia_li_3668: credit_card_4421486", 2: "get_train ICE 70 Ulm", 3: "get_train Graz"}
+    entries = tuple(
+        IndexEntry(request=n, text=f"request {n}", states=(IndexLine(id=f"result-{n}.1", summary=line),))
+        for n, line in lines.items()
+    )
+    whole = replace(_status("The train to Ulm", request=4), history=Index(entries=entries))
+    folded = replace(whole, history=Index(entries=entries[2:], folded_ranges=((1, 2),)))
+    assert _targets(wanted(folded, tool="hold", parameters=("seat",), whole=whole)) == ["request:2"]
+    again = replace(folded, history=replace(folded.history, unfolded=(2,)))
+    assert wanted(again, tool="hold", parameters=("seat",), whole=whole) == ()
+
+
+def test_among_states_with_the_same_fields_the_one_that_the_request_speaks_of_comes_first() -> None:
+    more = ("EHGLP3@1", "get_booking EHGLP3: HAT002")
+    for text, state in (("x" * 100, "EHGLP3@1"), (f"{'x' * 100} of NO6JO3", "NO6JO3@1")):
+        status = _status(text, request=2, index=(*_INDEX[:2], more))
+        assert _targets(wanted(status, tool="get_seat", parameters=("cabin",))) == [state]
 
 
 def test_nothing_is_asked_for_without_access_and_nothing_twice() -> None:

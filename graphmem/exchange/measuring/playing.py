@@ -56,23 +56,25 @@ class Known:
         self.answered = len(self.raw)
 
 
-Asking = Callable[[Status, Moment, Known], tuple[Access, ...]]
+# What to ask for: given what is shown, the same with the whole index, the moment, and what the task holds.
+Asking = Callable[[Status, Status, Moment, Known], tuple[Access, ...]]
 
 
-def by_rule(status: Status, moment: Moment, known: Known) -> tuple[Access, ...]:
+def by_rule(status: Status, whole: Status, moment: Moment, known: Known) -> tuple[Access, ...]:
     """Rule-based access; it looks at neither values nor what is known."""
     del known
-    return access.wanted(status, tool=moment.tools[0], parameters=moment.parameters)
+    return access.wanted(status, tool=moment.tools[0], parameters=moment.parameters, whole=whole)
 
 
-def not_at_all(status: Status, moment: Moment, known: Known) -> tuple[Access, ...]:
+def not_at_all(status: Status, whole: Status, moment: Moment, known: Known) -> tuple[Access, ...]:
     """No access."""
-    del status, moment, known
+    del status, whole, moment, known
     return ()
 
 
-def by_oracle(status: Status, moment: Moment, known: Known) -> tuple[Access, ...]:
+def by_oracle(status: Status, whole: Status, moment: Moment, known: Known) -> tuple[Access, ...]:
     """The fewest states that hold what is missing, of those that may be asked for; states with it behind them else."""
+    del whole
     shown = content_of_status(status)
     missing = [literal for literal in moment.literals if not literal.said_in(shown)]
     active = {state.id for state in status.active}
@@ -132,7 +134,8 @@ class Player:
         """What is shown once what was wanted had been asked for, and the status that it is."""
         asked: list[str] = []
         for _ in range(_ASKS):
-            wanted = self._asking(status, moment, self._known)
+            whole = request.status() if status.history.folded else status
+            wanted = self._asking(status, whole, moment, self._known)
             if not wanted:
                 break
             asked.append(status.text())
