@@ -27,12 +27,10 @@ older: .venv/test
 runs: .venv/test
 	$(BIN)/python -m pytest tests/runs --runs=$(RUNS) $(ALL) $(PARALLEL) --dist=worksteal
 
-# Hours of it: make soak KILLS=1000 SECONDS=600 STEPS=10000 EXAMPLES=1000 (random runs of both state machines)
+# Hours of it: make soak KILLS=1000 SECONDS=600 STEPS=10000 OPERATIONS=1000000 (random runs of both state machines)
 soak: .venv/test
 	$(BIN)/python -m pytest tests/soak --kills=$(or $(KILLS),1000) --seconds=$(or $(SECONDS),600) \
-	  --steps=$(or $(STEPS),10000) -s
-	GRAPHMEM_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest tests/acceptance/test_mage_machine.py \
-	  tests/acceptance/test_flowstate_machine.py
+	  --steps=$(or $(STEPS),10000) --operations=$(or $(OPERATIONS),1000000) -s
 
 # Figures: make cost SIZES="100 1000 10000 100000"
 cost: .venv/test

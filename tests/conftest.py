@@ -2,12 +2,17 @@
 
 `--neo4j=embedded` (the default) starts one in a folder of this run and ends it, `--neo4j=5.26` the one of that line;
 `--neo4j=container` takes one from a Docker engine, `--neo4j=URI` uses a server that is up, with GRAPHMEM_PASSWORD. A
-server that cannot be had, also for want of Docker, is an error, never a skip.
+server that cannot be had, also for want of Docker, is an error, never a skip. Tests that run side by side (`-n`) share
+it: a statement is planned once for all of them, and their spaces keep them apart.
 """
 
 import logging
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -19,6 +24,7 @@ from graphmem.server.lock import LINES
 from graphmem.store import Connection, init
 from tests.container import in_container
 
+_SHARED = pytest.StashKey[Mapping[str, str]]()
 _ERASE = "MATCH (n {space: $p.space}) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 1000 ROWS"
 
 
@@ -30,20 +36,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.fixture(scope="session")
-def server_env(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
-    """The GRAPHMEM_* variables of the server under test, for this process and others."""
-    where = str(request.config.getoption("--neo4j"))
+@contextmanager
+def _server(where: str) -> Iterator[Mapping[str, str]]:
+    """The GRAPHMEM_* variables of the server that `--neo4j` says."""
     line = where if where in LINES else None
     if where == "container":
         with in_container() as found:
             yield found
-        return
-    if where != "embedded" and line is None:
+    elif where == "embedded" or line is not None:
+        with TemporaryDirectory() as home, server.running(home=Path(home) / "server", neo4j=line, durable=True) as up:
+            yield {"GRAPHMEM_URI": up.uri, "GRAPHMEM_USER": up.user, "GRAPHMEM_PASSWORD": up.password}
+    else:
         yield {"GRAPHMEM_URI": where, "GRAPHMEM_USER": "neo4j", "GRAPHMEM_PASSWORD": os.environ["GRAPHMEM_PASSWORD"]}
-        return
-    with server.running(home=tmp_path_factory.mktemp("server"), neo4j=line, durable=True) as up:
-        yield {"GRAPHMEM_URI": up.uri, "GRAPHMEM_USER": up.user, "GRAPHMEM_PASSWORD": up.password}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """One server for all workers, which the process that started them ends."""
+    if _SHARED not in node.config.stash:
+        opened = ExitStack()
+        node.config.stash[_SHARED] = opened.enter_context(_server(str(node.config.getoption("--neo4j"))))
+        node.config.add_cleanup(opened.close)
+    node.workerinput["server_env"] = dict(node.config.stash[_SHARED])
+
+
+@pytest.fixture(scope="session")
+def server_env(request: pytest.FixtureRequest) -> Iterator[Mapping[str, str]]:
+    """The GRAPHMEM_* variables of the server under test, for this process and others."""
+    shared = getattr(request.config, "workerinput", None)
+    if shared is not None:
+        yield shared["server_env"]
+    else:
+        with _server(str(request.config.getoption("--neo4j"))) as found:
+            yield found
 
 
 @pytest.fixture(scope="session")

@@ -134,10 +134,9 @@ class Carried(MageMachine):
 def test_random_runs_and_their_forks_come_back_from_another_space(
     server_env: Mapping[str, str], tmp_path: Path
 ) -> None:
-    more = int(os.environ.get("GRAPHMEM_EXAMPLES", "0"))
     machine = type("Machine", (Carried,), {"environment": server_env, "folder": tmp_path})
     profile = settings(
-        max_examples=more or 4, stateful_step_count=12, derandomize=not more, print_blob=bool(more),
+        max_examples=4, stateful_step_count=12, derandomize=True,
         database=None, deadline=None, suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     run_state_machine_as_test(machine, settings=profile)

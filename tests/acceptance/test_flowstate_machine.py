@@ -2,11 +2,10 @@
 
 The model is `flowstate_model`. Three tasks share a server, two of them a space and two of them a name, so that whatever
 leaks from one to another is a difference. Every text that enters carries a token of its own: what a prompt shows is the
-set of tokens in it. `GRAPHMEM_EXAMPLES=1000` draws other runs than the fixed ones, and that many.
+set of tokens in it. `make soak` draws other runs than the fixed ones.
 """
 
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -83,6 +82,7 @@ class FlowMachine(RuleBasedStateMachine):
     """Random runs; every rule that finds no open request opens one, and every rule ends with a comparison."""
 
     environment: Mapping[str, str]
+    trace: Callable[[str, int, float], None] | None = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -231,9 +231,7 @@ class FlowMachine(RuleBasedStateMachine):
 
     def _connect(self) -> graphmem.Graph:
         at = self.environment
-        return graphmem.connect(
-            at["GRAPHMEM_URI"], at.get("GRAPHMEM_USER"), at["GRAPHMEM_PASSWORD"], at.get("GRAPHMEM_DATABASE")
-        )
+        return graphmem.connect(at["GRAPHMEM_URI"], at.get("GRAPHMEM_USER"), at["GRAPHMEM_PASSWORD"], trace=self.trace)
 
     def _token(self, word: str) -> str:
         self.tokens += 1
@@ -341,10 +339,9 @@ def _answer(result: StepResult) -> tuple[Any, ...]:
 
 @pytest.mark.usefixtures("graph")  # so that the schema is in place
 def test_random_runs_show_and_store_what_the_sets_of_the_paper_say(server_env: Mapping[str, str]) -> None:
-    more = int(os.environ.get("GRAPHMEM_EXAMPLES", "0"))
     machine = type("Machine", (FlowMachine,), {"environment": server_env})
     profile = settings(
-        max_examples=more or 30, stateful_step_count=30, derandomize=not more, print_blob=bool(more),
+        max_examples=30, stateful_step_count=30, derandomize=True,
         database=None, deadline=None, suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     run_state_machine_as_test(machine, settings=profile)

@@ -1,4 +1,4 @@
-"""The options of the soak: `pytest tests/soak --kills=1000 --seconds=600 --steps=10000`, each for a part of it.
+"""The options of the soak, each for a part of it: `pytest tests/soak --kills=1000 --operations=1000000`.
 
 Invariant: without any of them nothing in this folder is collected.
 """
@@ -9,6 +9,7 @@ OPTIONS = {
     "--kills": "how many times a writer or the server is killed",
     "--seconds": "how long 24 threads work on 8 tasks",
     "--steps": "over how many steps memory and connections stay flat",
+    "--operations": "how many statements of random runs of both state machines are held against their models",
 }
 
 
@@ -45,3 +46,8 @@ def seconds(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def steps(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--steps"))
+
+
+@pytest.fixture
+def operations(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--operations"))

@@ -13,12 +13,18 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
 import graphmem
 from graphmem import StepOutput, server
 from graphmem.inspect import audit
 from graphmem.store import Connection
 from tests.acceptance import test_crash as crash
 from tests.acceptance.speech import add
+from tests.acceptance.test_flowstate_machine import FlowMachine
+from tests.acceptance.test_mage_machine import MageMachine
 from tests.acceptance.test_races import at_once
 from tests.acceptance.test_tree_readers import DOCUMENTED, MIXED
 from tests.acceptance.tree_speech import grow
@@ -27,6 +33,9 @@ from tests.acceptance.tree_writer import check_ledger
 WRITERS, TASKS, THREADS = 4, 8, 24
 KILLS_A_TASK = 5
 OF_THE_SERVER = 0.1
+RUNS_AT_ONCE = 25
+MACHINES = {"m-": FlowMachine, "mm-": MageMachine}  # by how their spaces begin
+_ERASE = "MATCH (n) WHERE n.space STARTS WITH $p.begins CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 1000 ROWS"
 
 
 class Writer:
@@ -132,6 +141,29 @@ def test_memory_and_connections_are_flat(space: graphmem.Space, steps: int) -> N
     settled, last = taken[1], taken[-1]
     assert last[1] <= settled[1] * 1.1
     assert last[2] <= settled[2]
+
+
+@pytest.mark.parametrize("begins", MACHINES)
+def test_random_runs_are_what_their_models_say(
+    connection: Connection, server_env: Mapping[str, str], begins: str, operations: int
+) -> None:
+    """Half of the operations for each machine: what it reads and writes, every answer held against its model."""
+    machine, done, runs = MACHINES[begins], Counter[str](), 0
+
+    def trace(name: str, _rows: int, _milliseconds: float) -> None:
+        done[name] += 1
+
+    drawn = type("Drawn", (machine,), {"environment": server_env, "trace": staticmethod(trace)})
+    profile = settings(
+        max_examples=RUNS_AT_ONCE, stateful_step_count=30, print_blob=True,
+        database=None, deadline=None, suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    while done.total() < operations / 2:
+        run_state_machine_as_test(drawn, settings=profile)
+        connection.run("soak/erase", _ERASE, {"begins": begins})
+        runs += RUNS_AT_ONCE
+        print(f"{machine.__name__}: {done.total():,} operations in {runs} random runs", flush=True)
+    print(f"{machine.__name__}: {dict(done.most_common())}")
 
 
 def _megabytes() -> float:
