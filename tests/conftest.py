@@ -36,15 +36,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def _line(where: str) -> str | None:
+    return where if where in LINES else None
+
+
 @contextmanager
 def _server(where: str) -> Iterator[Mapping[str, str]]:
     """The GRAPHMEM_* variables of the server that `--neo4j` says."""
-    line = where if where in LINES else None
     if where == "container":
         with in_container() as found:
             yield found
-    elif where == "embedded" or line is not None:
-        with TemporaryDirectory() as home, server.running(home=Path(home) / "server", neo4j=line, durable=True) as up:
+    elif where == "embedded" or where in LINES:
+        with (
+            TemporaryDirectory() as home,
+            server.running(home=Path(home) / "server", neo4j=_line(where), durable=True) as up,
+        ):
             yield {"GRAPHMEM_URI": up.uri, "GRAPHMEM_USER": up.user, "GRAPHMEM_PASSWORD": up.password}
     else:
         yield {"GRAPHMEM_URI": where, "GRAPHMEM_USER": "neo4j", "GRAPHMEM_PASSWORD": os.environ["GRAPHMEM_PASSWORD"]}
@@ -69,6 +75,12 @@ def server_env(request: pytest.FixtureRequest) -> Iterator[Mapping[str, str]]:
     else:
         with _server(str(request.config.getoption("--neo4j"))) as found:
             yield found
+
+
+@pytest.fixture(scope="session")
+def line(request: pytest.FixtureRequest) -> str | None:
+    """The line of Neo4j under test, for a server of a test's own; None: the newest."""
+    return _line(str(request.config.getoption("--neo4j")))
 
 
 @pytest.fixture(scope="session")

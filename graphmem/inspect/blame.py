@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graphmem.inspect.reads import legible, no_such_id, require_task, task_params
+from graphmem.errors import NotFoundError
+from graphmem.inspect.reads import command, legible, no_such_id, require_task, task_params
 from graphmem.inspect.reason_values import Blame, BlamedPart
 from graphmem.inspect.said import said_at
 from graphmem.inspect.values import Reader
@@ -41,6 +42,11 @@ def blame(reader: Reader, space: str, task: str, id: str) -> Blame:
     rows = reader.read(query("inspect/blame"), task_params(space, task, id=id))
     if not rows:
         require_task(reader, space, task)
+        if id.startswith("obs:"):
+            raise NotFoundError(
+                f"{id!r} is a raw result, and blame tells the parts of a state; why names the call that it answers.",
+                command=command("why", task, id, space=space),
+            )
         raise no_such_id(space, task, id)
     with legible(space, task):
         marks = _marks(rows)

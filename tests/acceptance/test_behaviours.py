@@ -1,6 +1,7 @@
 """The execution rules of FlowState on a real server: each test states what an easy implementation gets wrong."""
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
@@ -16,6 +17,7 @@ from graphmem import (
     StepOutput,
     ToolCall,
     ToolResult,
+    connect,
 )
 from graphmem.errors import InvalidValueError, NotPendingError
 from graphmem.state.protocol import parse
@@ -316,12 +318,23 @@ def test_two_adds_of_one_id_count_once_and_two_updates_fold_in_order(space: Spac
     assert (first.added, len(first.rejected)) == ((), 2)
     say(request, add("a"), add("b"))
     say(request, update("a", summary="first"), update("a", "supports>b"), update("a", summary="last"))
-    (state, _) = request.status().active
+    say(request, Operation(operation="add", id="c", kind=StateKind.KNOWLEDGE, summary="1"), add("c", summary="2"))
+    (state, _, twice) = request.status().active
     assert (state.summary, related(request.status(), "a")) == ("last", {"supports>b"})
+    assert (twice.id, twice.summary) == ("c", "1")
     versions = connection.run(
         "test", "MATCH (s:State {id: 'a', space: $p.space}) RETURN s.from_step AS n", {"space": space.name}
     )
     assert len(versions) == 2
+
+
+@pytest.mark.parametrize("value", [{"y": 3}, None])
+def test_an_update_of_a_value_replaces_it_whole_and_null_is_a_value(space: Space, value: dict[str, int] | None) -> None:
+    request = space.task("t").request("one")
+    say(request, add("a", value={"x": 1, "y": 2}))
+    say(request, Operation(operation="update", id="a", value=value, has_value=True))
+    (state,) = request.status().active
+    assert (state.value, state.summary) == (value, "summary of a")
 
 
 def test_an_update_replaces_what_it_gives_keeps_the_rest_and_cannot_change_the_kind(space: Space) -> None:
@@ -411,6 +424,20 @@ def test_the_final_step_commits_its_delta_and_access_before_the_request_is_persi
     with pytest.raises(RequestClosedError):
         request.status()
     assert index_ids(task.request("three").status()) == {1: ["h"], 2: ["last"]}
+
+
+def test_the_final_step_and_the_end_of_its_request_are_one_statement(
+    server_env: Mapping[str, str], space: Space
+) -> None:
+    say(space.task("t").request("one"), add("h"), message="done")
+    ran: list[str] = []
+    login = (server_env["GRAPHMEM_URI"], server_env["GRAPHMEM_USER"], server_env["GRAPHMEM_PASSWORD"])
+    with connect(*login, trace=lambda name, _rows, _ms: ran.append(name)) as graph:
+        request = graph.space(space.name).task("t").request("two")
+        status = request.status()
+        ran.clear()
+        request.step(status, StepOutput(delta=(add("last"),), access=access("h"), message="bye"))
+    assert ran == ["task/step"]
 
 
 def test_a_step_of_rejected_operations_is_a_step_and_an_empty_or_double_one_is_refused(space: Space) -> None:

@@ -34,6 +34,12 @@ def test_blame_names_the_step_of_each_part(run: Run) -> None:
     assert parts["derives obs:1.1"].said == '{"rel":"derives","state_id":"obs:1.1"}'
 
 
+def test_a_raw_result_has_no_blame_and_the_error_names_what_tells_of_it(run: Run) -> None:
+    with pytest.raises(graphmem.NotFoundError, match="is a raw result, and blame tells the parts of a state") as caught:
+        run.parts("obs:1.1")
+    assert "graphmem why t obs:1.1" in str(caught.value.command)
+
+
 def test_blame_of_what_a_revise_brought_back_names_it_and_who_wrote_it_first(run: Run) -> None:
     run.task.revise(feedback="two was wrong")
     parts = run.parts("use")

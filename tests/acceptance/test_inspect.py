@@ -297,3 +297,27 @@ def test_an_answer_is_plain_json(connection: Connection, story: str) -> None:
     for answer in answers:
         assert json.loads(json.dumps([line.to_dict() for line in answer]))
     assert LogLine(number=1, kind="open", author="x", request=1).to_dict()["calls"] == []
+
+
+def test_no_reading_of_a_task_shows_another_of_the_same_name_and_ids(
+    graph: graphmem.Graph, connection: Connection, space: graphmem.Space
+) -> None:
+    other = graph.space(f"{space.name}-other")
+    try:
+        for where in (space, other):
+            with where.task("t").request(f"asked in {where.name}!") as request:
+                call(request, f"raw of {where.name}!", add("a"))
+                act(request, add("b", (Relation.DERIVES, "obs:1.1"), value={"in": f"{where.name}!"}), message="done")
+        told = [str(read(connection, space.name, "t")) for read in (inspect.states, inspect.requests, inspect.tree)]
+        for id_ in ("b", "obs:1.1"):
+            told += [
+                str(read(connection, space.name, "t", id_)) for read in (inspect.show, inspect.why, inspect.impact)
+            ]
+        told += [str(inspect.blame(connection, space.name, "t", "b")), str(space.task("t").at(3).path())]
+        told += [str(inspect.search(connection, space.name, "t", other.name))]
+        log = inspect.log(connection, space.name, "t")
+        assert len(log) == 4
+        assert f"{other.name}!" not in f"{told}{log}"
+        assert all(f"{space.name}!" in text for text in told[1:4])
+    finally:
+        other.forget()

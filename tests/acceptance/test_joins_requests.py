@@ -13,7 +13,7 @@ from graphmem import (
 from graphmem.errors import NothingToReviseError
 from graphmem.inspect import requests as request_lines
 from graphmem.store import Connection
-from tests.acceptance.speech import active_ids, add, index_ids, rejected, say, update
+from tests.acceptance.speech import active_ids, add, index_ids, rejected, related, say, update
 from tests.acceptance.tree_speech import fails, grow, in_view, subgoals, walked
 
 pytestmark = pytest.mark.usefixtures("sound")
@@ -75,6 +75,8 @@ def test_after_a_revise_into_an_earlier_request_the_index_lists_it_up_to_the_bou
     assert request.number == 4
     assert index_ids(status) == {1: ["k1", "j1"], 2: ["k2", "j2", "k2b"], 3: ["k3"]}
     assert [(entry.request, entry.abandoned) for entry in status.index] == [(1, False), (2, False), (3, True)]
+    assert '"query_id":3,"abandoned":true' in status.text()
+    assert status.text().count('"abandoned":true') == 1
     assert active_ids(status) == ["k4"]
     assert subgoals(task.path()) == [(0, "response 1"), (1, "the middle of 2")]
     lines = {line.number: line for line in request_lines(connection, space.name, "t")}
@@ -238,3 +240,24 @@ def test_every_path_and_status_is_empty_for_another_space_with_the_same_names(sp
         graph.connection.run(
             "tests/erase", "MATCH (n {space: $p.space}) DETACH DELETE n", {"space": f"{space.name}-other"}
         )
+
+
+def test_without_isu_the_response_of_a_request_that_a_revise_reopened_is_one_state_of_its_own_results(
+    space: Space,
+) -> None:
+    task = space.task("t", isu=False)
+    request = task.request("one")
+    grow(request, "a")
+    task.compress("did a")
+    grow(request, "b")
+    say(request, message="wrong")
+    task.revise(task.path().summaries[-1], feedback="no")
+    request = task.open_request()
+    grow(request, "c")
+    say(request, message="right")
+    request = task.request("two")
+    assert index_ids(request.status()) == {1: ["response-1"]}
+    say(request, see=("response-1",))
+    (state,) = request.status().active
+    assert state.value == {"response": "right"}
+    assert related(request.status(), "response-1") == {"derives>obs:1.1", "derives>obs:3.1"}

@@ -224,3 +224,14 @@ class _At:
         request = self._task.open_request()
         request.status = lambda **_: self._status  # type: ignore[method-assign]  # an older status
         return request
+
+
+@pytest.mark.parametrize(
+    ("off", "title", "block"),
+    [("psa", "Progressive State Access", "state_focus"), ("isu", "Incremental State Update", "state_delta")],
+)
+def test_the_rules_of_what_a_task_runs_without_are_not_told(off: str, title: str, block: str) -> None:
+    told = {is_on: system_message(tools(double), **{off: is_on}) for is_on in (True, False)}  # type: ignore[arg-type]  # by name
+    assert f"### {title}" in told[True]
+    assert f"### {title}" not in told[False]
+    assert f"Leave {block} empty" in told[False]

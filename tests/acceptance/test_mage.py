@@ -1,5 +1,7 @@
 """MAGE on a real server (§3 and Algorithm 1): each test states what an easy implementation of the tree gets wrong."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from graphmem import (
@@ -11,6 +13,7 @@ from graphmem import (
 )
 from graphmem.errors import InvalidValueError
 from graphmem.store import Connection
+from graphmem.trace import TraceNode
 from tests.acceptance.speech import add, say
 from tests.acceptance.tree_speech import fails, grow, last_step, passes, subgoals, walked
 
@@ -223,6 +226,21 @@ def test_a_fallback_compress_never_hides_an_observation_that_the_model_has_not_s
     assert summary is not None
     assert subgoals(task.path()) == [(0, summary.text)]
     assert summary.text.startswith("look(of=long long")
+
+
+def test_a_fallback_hides_nothing_that_comes_in_while_it_is_written(space: Space) -> None:
+    task = space.task("t")
+    request = task.request("one")
+    grow(request, "long " * 100)
+    say(request, add("k"))
+
+    def slow(nodes: Sequence[TraceNode]) -> str:
+        if len(nodes) == 1:
+            grow(request, "new")
+        return "what was done"
+
+    assert task.compress_long(above_tokens=10, summarizer=slow) is None
+    assert walked(task.path()) == [1, 2]
 
 
 def test_the_fallback_leaves_a_short_r_alone(space: Space) -> None:

@@ -182,3 +182,18 @@ def test_a_tool_that_is_called_compress_needs_another_name(space: graphmem.Space
     tools = [Tool(name="compress", description="zip", function=lambda: "x")]
     with pytest.raises(graphmem.InvalidValueError, match="other names"):
         run(space.task("t"), "go", ScriptedModel([]), tools, upkeep=Upkeep())
+
+
+def test_a_verdict_that_comes_when_the_summary_is_off_the_path_sends_nobody_back(space: graphmem.Space) -> None:
+    task = space.task("t")
+    went_back: list[object] = []
+
+    def judge(case: Case) -> Ruling:
+        task.revise(case.summary, feedback="meanwhile")
+        return Ruling(passed=False, feedback="late")
+
+    model = ScriptedModel([LOOK % "one", COMPRESS % "saw it", message("done")])
+    said = run(task, "go", model, TOOLS, upkeep=Upkeep(judge=judge), on_step=lambda d: went_back.append(d.revised))
+    assert said == "done"
+    assert went_back == [None, None, None]
+    assert task.path().hints.feedback == "meanwhile"

@@ -36,9 +36,9 @@ def test_an_edited_migration_changes_its_checksum_and_every_later_one(tmp_path: 
 
 
 @pytest.fixture(scope="module")
-def empty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.Server]:
+def empty_server(tmp_path_factory: pytest.TempPathFactory, line: str | None) -> Iterator[server.Server]:
     """A server of this module's own, with nothing in it."""
-    with server.running(home=tmp_path_factory.mktemp("empty"), durable=False) as up:
+    with server.running(home=tmp_path_factory.mktemp("empty"), neo4j=line) as up:
         yield up
 
 
