@@ -1,4 +1,4 @@
-"""Progressive State Access on a real server (FlowState, §2.2.2): what is shown, what may be asked for, and the prompt."""
+"""Progressive State Access (FlowState, §2.2.2): what is shown, what may be asked for, the prompt."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Steps and requests on a real server (FlowState, §2.3 and Algorithm 1): what is taken, refused, written once and finished."""
+"""Steps and requests on a real server (FlowState, §2.3, Algorithm 1): taken, refused, written once, finished."""
 
 from collections.abc import Mapping
 
