@@ -27,10 +27,10 @@ older: .venv/test
 runs: .venv/test
 	$(BIN)/python -m pytest tests/runs --runs=$(RUNS) $(ALL) $(PARALLEL) --dist=worksteal
 
-# Hours of it: make soak KILLS=1000 SECONDS=600 STEPS=10000 OPERATIONS=1000000 (random runs of both state machines)
+# Hours of it: make soak KILLS=1000 SECONDS=600 STEPS=10000 STATEMENTS=1000000 (of random runs of both state machines)
 soak: .venv/test
 	$(BIN)/python -m pytest tests/soak --kills=$(or $(KILLS),1000) --seconds=$(or $(SECONDS),600) \
-	  --steps=$(or $(STEPS),10000) --operations=$(or $(OPERATIONS),1000000) -s
+	  --steps=$(or $(STEPS),10000) --statements=$(or $(STATEMENTS),1000000) -s
 
 # Figures: make cost SIZES="100 1000 10000 100000"
 cost: .venv/test

@@ -1,4 +1,4 @@
-"""The options of the soak, each for a part of it: `pytest tests/soak --kills=1000 --operations=1000000`.
+"""The options of the soak, each for a part of it: `pytest tests/soak --kills=1000 --statements=1000000`.
 
 Invariant: without any of them nothing in this folder is collected.
 """
@@ -9,7 +9,7 @@ OPTIONS = {
     "--kills": "how many times a writer or the server is killed",
     "--seconds": "how long 24 threads work on 8 tasks",
     "--steps": "over how many steps memory and connections stay flat",
-    "--operations": "how many statements of random runs of both state machines are held against their models",
+    "--statements": "how many statements of random runs of both state machines are held against their models",
 }
 
 
@@ -49,5 +49,5 @@ def steps(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def operations(request: pytest.FixtureRequest) -> int:
-    return int(request.config.getoption("--operations"))
+def statements(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--statements"))
