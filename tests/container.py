@@ -1,4 +1,4 @@
-"""A Neo4j server from a Docker engine, by testcontainers: the image and the settings of `docker/compose.yaml`."""
+"""A Neo4j server from a Docker engine, by testcontainers: image, memory and timeouts of `docker/compose.yaml`."""
 
 import re
 import warnings
@@ -12,6 +12,12 @@ COMPOSE = Path(__file__).parents[1] / "docker" / "compose.yaml"
 
 class NoContainerError(Exception):
     """There is no Docker engine, or it has no such server."""
+
+
+def settings() -> dict[str, str]:
+    """The settings that the compose file gives the server, by their variables."""
+    found = re.findall(r'^      (NEO4J_(?!AUTH)\w+): "?([^"\n]+)"?$', COMPOSE.read_text(encoding="utf-8"), re.MULTILINE)
+    return dict(found)
 
 
 def image() -> str:
@@ -34,7 +40,10 @@ def in_container() -> Iterator[Mapping[str, str]]:
 
         password = token_urlsafe(16)
         try:
-            server = Neo4jContainer(image(), password=password).start()
+            container = Neo4jContainer(image(), password=password)
+            for name, value in settings().items():
+                container = container.with_env(name, value)
+            server = container.start()
         except Exception as error:  # what Docker, its client and its transport raise has no root in common
             raise NoContainerError(
                 f"--neo4j=container needs a Docker engine that answers and has or finds {image()}: {error}. Start one, "

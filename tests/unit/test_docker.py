@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 from graphmem.server.lock import read_lock
-from tests.container import COMPOSE, image
+from tests.container import COMPOSE, image, settings
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_image_is_the_version_of_the_embedded_server() -> None:
     assert image() == f"neo4j:{read_lock().neo4j}"
+    assert settings()["NEO4J_db_lock_acquisition_timeout"] == "10s"
 
 
 def test_ports_are_loopback_and_no_password_stands_in_a_file_of_ours() -> None:
@@ -21,7 +22,23 @@ def test_ports_are_loopback_and_no_password_stands_in_a_file_of_ours() -> None:
     ports = re.findall(r'^      - "(\S+:\d+)"$', text, re.MULTILINE)
     assert ports == ["127.0.0.1:7474:7474", "127.0.0.1:7687:7687"]
     assert not re.search(r"NEO4J_AUTH:|PASSWORD:", text)
-    assert "docker/neo4j_auth" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert "docker/secret/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+
+
+def test_both_services_read_one_password_file_and_the_server_keeps_its_data_and_says_when_it_is_healthy() -> None:
+    text = COMPOSE.read_text(encoding="utf-8")
+    services, below = text.split("\nservices:\n")[1].split("\nsecrets:\n")
+    server, command = services.split("\n  graphmem:\n")
+    secrets, volumes = below.split("\nvolumes:\n")
+    assert re.search(r"neo4j_auth:\n    file: \./secret/neo4j_auth\b", secrets)
+    for service, variable in ((server, "NEO4J_AUTH_FILE"), (command, "GRAPHMEM_AUTH_FILE")):
+        assert f"      {variable}: /run/secrets/neo4j_auth\n" in service
+        assert "    secrets: [neo4j_auth]\n" in service
+    for name, path in (("data", "/data"), ("logs", "/logs")):
+        assert f"      - {name}:{path}\n" in server
+        assert f"  {name}:\n" in volumes
+    assert re.search(r"healthcheck:\n      test: \[.*http://localhost:7474", server)
+    assert "        condition: service_healthy\n" in command
 
 
 def test_what_the_dockerfile_copies_is_there_and_let_through() -> None:

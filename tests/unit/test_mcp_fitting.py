@@ -60,6 +60,33 @@ def test_a_reply_fits_and_what_it_shows_is_what_there_is(data: dict[str, Any], b
         assert [left["left_out"].split()[0] for left in told] == ([f"{missing:,}"] if missing else [])
 
 
+heads = st.fixed_dictionaries(
+    {
+        "id": st.text(max_size=111),
+        "tool": texts,
+        "refs": st.lists(st.text(min_size=80, max_size=111), max_size=60),
+        "calls": st.lists(
+            st.fixed_dictionaries({"name": texts, "arguments": st.dictionaries(texts, texts)}), max_size=9
+        ),
+    }
+)
+
+
+@settings(deadline=None)
+@given(data=heads, budget=st.integers(LEAST_TOKENS, 5_000))
+def test_a_reply_fits_though_nothing_of_it_is_a_list_of_lines(data: dict[str, Any], budget: int) -> None:
+    found = fitted(Reply(data=data), budget_tokens=budget, count=COUNT)
+    assert COUNT(json_text(found)) <= budget
+    assert found.get("left_out") or found == data
+    missing = len(data["refs"]) - len(found["refs"])
+    told = [left["left_out"] for left in found.get("left_out", ()) if left["what"] == "refs"]
+    assert told == ([f"{missing:,} further items"] if missing else [])
+    assert all(
+        shown == whole or whole.startswith(shown.removesuffix("…"))
+        for shown, whole in zip(found["refs"], data["refs"], strict=False)
+    )
+
+
 def test_a_text_that_is_cut_is_named_with_the_call_that_gives_it() -> None:
     data = {
         "active": [{"id": "fee", "value": ["x" * 100_000]}],

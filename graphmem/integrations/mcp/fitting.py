@@ -1,8 +1,8 @@
 """A reply within a budget of tokens, which says what it left out and how to get that.
 
 Pure. Over the budget, long texts are cut first, ever shorter; then lines are left out, in the order in which the
-tool names its lists, then texts once more. Invariant: what is in a reply is as it was recorded, or it is cut, ends in
-`…`, and stands in `left_out` together with the call that gives the rest.
+tool names its lists, then texts once more, and at last lists within what is left. Invariant: what is in a reply is as
+it was recorded, or it is cut, ends in `…`, and stands in `left_out` together with the call that gives the rest.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +13,7 @@ from graphmem.vocabulary import Json, json_text
 
 _CUTS: Final = tuple(256_000 >> i for i in range(10))
 _SHORTEST: Final = 120
+_TIGHT: Final = ((10, 120), (3, 60), (1, 20), (0, 20))  # items of any list, and characters of a text
 _MARK: Final = 24  # characters that it takes to say that some are left out
 _WHOLE: Final = ("value", "arguments")  # JSON of the model's own: cut as one text
 _NOTED: Final = 8
@@ -41,6 +42,8 @@ class _Cuts:
     """The texts that were cut, on the way through a reply."""
 
     characters: int
+    items: int | None = None  # of a list that the tool does not name
+    named: frozenset[str] = frozenset()
     found: list[dict[str, Json]] = field(default_factory=list)
 
     def text(self, text: str, where: str, id_: str | None) -> str:
@@ -50,6 +53,14 @@ class _Cuts:
         how = f"show with id {id_}" if id_ else "the command line of graphmem shows it whole"
         self.found.append({"what": where, "left_out": f"{left:,} characters", "how": how})
         return text[: self.characters] + "…"
+
+    def list(self, value: Sequence[Any], where: str, id_: str | None) -> Sequence[Any]:
+        if self.items is None or len(value) <= self.items or where in self.named:
+            return value
+        left = len(value) - self.items
+        how = f"show with id {id_}" if id_ else "the command line of graphmem shows it whole"
+        self.found.append({"what": where, "left_out": f"{left:,} further items", "how": how})
+        return value[: self.items]
 
 
 def fitted(reply: Reply, *, budget_tokens: int, count: Callable[[str], int]) -> dict[str, Any]:
@@ -107,9 +118,11 @@ def _smaller(reply: Reply, fits: Callable[[Mapping[str, Any]], bool]) -> Iterato
                     low = middle + 1
             dropped[lines.name] = high
             yield _formed(reply, characters, dropped)
+    for items, characters in _TIGHT:
+        yield _formed(reply, characters, dropped, items)
 
 
-def _formed(reply: Reply, characters: int, dropped: Mapping[str, int]) -> dict[str, Any]:
+def _formed(reply: Reply, characters: int, dropped: Mapping[str, int], items: int | None = None) -> dict[str, Any]:
     """One form of a reply: lines left out, then texts cut."""
     data = dict(reply.data)
     gone = []
@@ -119,7 +132,7 @@ def _formed(reply: Reply, characters: int, dropped: Mapping[str, int]) -> dict[s
             held = data[lines.name]
             data[lines.name] = held[number:] if lines.newest else held[: len(held) - number]
             gone.append({"what": lines.name, "left_out": _lines_left(number, lines), "how": lines.how})
-    cuts = _Cuts(characters)
+    cuts = _Cuts(characters, items, frozenset(lines.name for lines in reply.lists))
     formed = {name: _cut(value, cuts, name, None) for name, value in data.items()}
     return formed | {"left_out": [*gone, *_noted(cuts.found)]}
 
@@ -147,7 +160,8 @@ def _cut(value: Any, cuts: _Cuts, where: str, id_: str | None) -> Any:
             own = own if isinstance(own, str) else id_
             return {name: _cut_field(item, cuts, f"{where}.{name}", name, own) for name, item in value.items()}
         case list() | tuple():
-            return [_cut(item, cuts, f"{where}[{i}]", id_) for i, item in enumerate(value)]
+            kept = cuts.list(value, where, id_)
+            return [_cut(item, cuts, f"{where}[{i}]", id_) for i, item in enumerate(kept)]
         case _:
             return value
 

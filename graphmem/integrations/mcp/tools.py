@@ -102,6 +102,7 @@ TOOLS: Final[tuple[Tool, ...]] = (
         output=_STATUS,
         run=writes.request,
         effect="adds",
+        idempotent=False,
     ),
     Tool(
         name="step",
