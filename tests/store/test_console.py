@@ -8,7 +8,7 @@ import pytest
 
 import graphmem
 from graphmem import InvalidValueError, QueryTimeoutError, StoreError, inspect
-from graphmem.store import Caps, Connection
+from graphmem.store import Caps, Connection, query
 from graphmem.store.console import refusal
 from graphmem.vocabulary import Json
 
@@ -43,6 +43,10 @@ REFUSED = (
     "CALL dbms.queryJmx('*:*')",
     "CALL db.clearQueryCaches()",
     "CALL tx.setMetaData({a: 1})",
+    "CALL dbms.setConfigValue('db.transaction.timeout', '0')",
+    "CALL dbms.security.listUsers()",
+    "CALL db.checkpoint()",
+    "MATCH (n:Task {space: $p.space}) CALL db.create.setNodeVectorProperty(n, 'x', [1.0]) RETURN n",
     "CALL db.awaitIndexes()",
     "CALL db.resampleOutdatedIndexes()",
     "CALL db.prepareForReplanning()",
@@ -53,8 +57,11 @@ REFUSED = (
     "CALL db.ping() YIELD success RETURN success",
     "CREATE USER nobody SET PASSWORD 'of-nobody-123'",
     "ALTER CURRENT USER SET PASSWORD FROM 'a' TO 'b'",
+    "DROP USER nobody IF EXISTS",
+    "ALTER DATABASE neo4j SET ACCESS READ ONLY",
     "STOP DATABASE neo4j",
     "PROFILE MATCH (n) RETURN n",
+    "EXPLAIN PROFILE MATCH (n) RETURN n",
     "MATCH (n) RETURN n LIMIT 1; MATCH (m) DETACH DELETE m",
     "MATCH (n) RETURN n LIMIT 1 // \n DETACH DELETE n",
     "USE system SHOW USERS",
@@ -74,6 +81,7 @@ ANSWERED = (
     "EXPLAIN MATCH (n) RETURN n",
     "MATCH (n:Task {space: $p.space}) RETURN n.name;",
     "CYPHER 5 MATCH (n:Task {space: $p.space}) RETURN n.name",
+    "USE neo4j MATCH (n:Task {space: $p.space}) RETURN n.name",
     "MATCH (n {space: $p.space}) RETURN labels(n)[0] AS label, count(*) AS many ORDER BY many DESC",
     "MATCH p = (n:Request {space: $p.space})-[:CHILD_OF*1..3]->(m) RETURN p",
     "MATCH (a:Task {space: $p.space}) WHERE EXISTS { (a)<--() } RETURN COUNT { (a)<--() }",
@@ -117,6 +125,25 @@ def test_what_only_reads_is_answered_however_it_looks(
     statement: str, connection: Connection, space: graphmem.Space
 ) -> None:
     assert inspect.ask(connection, statement, {"space": space.name}).columns is not None
+
+
+def test_the_session_of_an_operator_reads_only_by_itself(connection: Connection, space: graphmem.Space) -> None:
+    """What EXPLAIN and the lists should let through by mistake is refused by the server."""
+    write = "CREATE (:Task {space: $space})"
+    with (
+        pytest.raises(StoreError, match="read access mode"),
+        connection.reading(query("inspect/spaces"), {"limit": 1}) as (session, _),
+    ):
+        session.run(write, space=space.name).consume()
+    assert contents(connection, space) == ()
+
+
+def test_an_index_may_be_asked_by_its_procedure(connection: Connection) -> None:
+    """There is none of that name: the server says so, and not we."""
+    for kind, sought in (("fulltext", "'x'"), ("vector", "1, [1.0]")):
+        with pytest.raises(StoreError) as caught:
+            inspect.ask(connection, f"CALL db.index.{kind}.queryNodes('of_nobody', {sought}) YIELD node RETURN node")
+        assert not isinstance(caught.value, InvalidValueError)
 
 
 @pytest.fixture
