@@ -23,6 +23,21 @@ NOTHING_SAID: Final = "(nothing)"
 
 _SYSTEM: Final = ("system", "developer")
 _RESULT: Final = ("tool", "function")
+_ARGUMENTS: Final = ("arguments", "input", "args", "parameters")
+_WORDS: Final = ("text", "input_text", "output_text", "refusal")
+# Parts that are no text, by the keys that hold what they are: they are named, and a base64 of megabytes is not kept.
+_NAMED: Final = {
+    "image_url": ("image_url",),
+    "input_image": ("image_url", "file_id"),
+    "image": ("source", "data"),
+    "input_audio": ("input_audio",),
+    "audio": ("audio", "data"),
+    "file": ("file",),
+    "input_file": ("file_id", "file_data", "file_url"),
+    "resource": ("resource",),
+    "thinking": ("thinking",),
+    "redacted_thinking": ("data",),
+}
 
 Message = Mapping[str, Any]
 
@@ -146,7 +161,7 @@ class _Reading:
         name = function.get("name")
         if not isinstance(name, str) or not name.strip():
             self._fail("a call has no name")
-        given = function.get("arguments", function.get("input"))
+        given = next((function[key] for key in _ARGUMENTS if key in function), None)
         id_ = call.get("id") or call.get("call_id") or ""
         return ToolCall(name=self._storable(name), arguments=self._arguments(given), id=str(id_))
 
@@ -166,14 +181,19 @@ class _Reading:
         return {"unreadable": self._storable(text)}
 
     def _result(self, message: Message) -> None:
-        """Put the result to its call: to the first one open of that id in the latest turn that has the id."""
+        """Put the result to its call: to the first one open of that id in the latest turn that has the id.
+
+        Where several calls of a turn have the id, the name of the result decides.
+        """
         id_, name = _call_id(message), message.get("name")
-        turns = (turn for round_ in reversed(self.rounds) for turn in reversed(round_.turns) if turn.calls)
+        if id_ is None and message.get("id") and self._latest(str(message["id"])) is not None:
+            id_ = str(message["id"])  # as some write it, the message's own id is the call's
+        turn = self._latest(id_)
         if id_ is not None:
-            turn = next((t for t in turns if any(call.id == id_ for call in t.calls)), None)
             fits = [] if turn is None else [call.id == id_ for call in turn.calls]
+            if turn is not None and fits.count(True) > 1 and any(call.name == name for call in turn.calls):
+                fits = [fit and call.name == name for fit, call in zip(fits, turn.calls, strict=True)]
         else:
-            turn = next(turns, None)
             fits = [] if turn is None else [name is None or call.name == name for call in turn.calls]
         what = f"call {id_!r}" if id_ is not None else f"call of {name!r}" if name else "call"
         if turn is None or not any(fits):
@@ -181,7 +201,12 @@ class _Reading:
         i = next((i for i, result in enumerate(turn.results) if fits[i] and result is None), None)
         if i is None:
             self._fail(f"a second result for the {what}, which has one already")
-        turn.results[i] = self._storable(_result_text(message.get("content")))
+        turn.results[i] = self._storable(result_text(message.get("content")))
+
+    def _latest(self, id_: str | None) -> _Turn | None:
+        """The latest turn with calls, or with a call of that id."""
+        turns = (turn for round_ in reversed(self.rounds) for turn in reversed(round_.turns) if turn.calls)
+        return next((turn for turn in turns if id_ is None or any(call.id == id_ for call in turn.calls)), None)
 
     def _content(self, message: Message) -> str | None:
         try:
@@ -222,30 +247,47 @@ def text_of(content: object) -> str | None:
 def _part(part: Message | None) -> str:
     if part is None:
         raise TypeError("a part of its content is neither a text nor a mapping")
-    if part.get("type") in ("tool_use", "tool_result"):
-        raise TypeError(f"a part of its content is a {part['type']}; give calls as tool_calls and results as messages")
-    for key in ("text", "refusal", "content"):
-        text = part.get(key)
-        if isinstance(text, Mapping):
-            text = text.get("value")
-        if isinstance(text, str):
-            return text
-    return f"[{short_name(str(part.get('type') or 'part'))}]"
+    kind = part.get("type")
+    if kind in ("tool_use", "tool_result"):
+        raise TypeError(f"a part of its content is a {kind}; give calls as tool_calls and results as messages")
+    if _is_named(part):
+        return f"[{kind}]"
+    words = _words(part)
+    return _as_json(part) if words is None else words
 
 
-def _result_text(content: object) -> str:
-    """What a tool returned: a text as it is, parts as a message's; any other value as JSON."""
-    if content is None:
-        return ""
+def _words(part: Message) -> str | None:
+    """The text of a part that is one."""
+    if part.get("type") in (None, *_WORDS):
+        for key in ("text", "refusal", "content"):
+            text = part.get(key)
+            if isinstance(text, Mapping):
+                text = text.get("value")
+            if isinstance(text, str):
+                return text
+    return None
+
+
+def _is_named(part: Message) -> bool:
+    return any(key in part for key in _NAMED.get(str(part.get("type")), ()))
+
+
+def result_text(content: object) -> str:
+    """What a tool returned: a text as it is, parts as a message's; any other value, also a list of things, as JSON."""
+    if content is None or isinstance(content, str):
+        return content or ""
     is_parts = isinstance(content, list | tuple) and all(
-        isinstance(part, Mapping) and isinstance(part.get("type"), str) for part in content
+        isinstance(part, Mapping) and "type" in part and (_is_named(part) or _words(part) is not None)
+        for part in content
     )
-    if isinstance(content, str) or (is_parts and content):
-        return text_of(content) or ""
+    return (text_of(content) or "") if is_parts and content else _as_json(content)
+
+
+def _as_json(value: object) -> str:
     try:
-        return json_text(content)
+        return json_text(value)
     except (TypeError, ValueError):
-        return str(content)
+        return str(value)
 
 
 def _spoken(message: Message) -> str | None:

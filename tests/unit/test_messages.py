@@ -22,8 +22,8 @@ def _assistant(content: Any, *calls: dict[str, Any], **more: Any) -> dict[str, A
     return {"role": "assistant", "content": content, "tool_calls": list(calls) or None, **more}
 
 
-def _tool(id_: str, content: Any) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": id_, "content": content}
+def _tool(id_: str, content: Any, **more: Any) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": id_, "content": content, **more}
 
 
 def _rounds(*messages: object) -> tuple[Round, ...]:
@@ -87,6 +87,11 @@ def test_system_and_developer_are_the_policy() -> None:
         (["a", {"type": "input_text", "text": "b"}], "ab"),
         ([{"type": "text", "text": "see "}, {"type": "image_url", "image_url": {"url": "data:…"}}], "see [image_url]"),
         ({"type": "text", "text": {"value": "v"}}, "v"),
+        ({"query": "warm?"}, '{"query":"warm?"}'),
+        (
+            [{"type": "input_file", "file_id": "f"}, {"type": "note", "text": "x"}],
+            '[input_file]{"type":"note","text":"x"}',
+        ),
     ],
 )
 def test_content_may_be_text_or_parts(content: object, text: str) -> None:
@@ -129,6 +134,24 @@ def test_ids_that_repeat_go_to_the_nearest_call_that_is_open() -> None:
     assert [turn.results for turn in round_.turns] == [("1", "2"), ("3",)]
 
 
+def test_of_calls_with_one_id_the_name_of_the_result_tells_which() -> None:
+    calls = (_call("a", "get"), _call("a", "put"))
+    (round_,) = _rounds(_user("q"), _assistant(None, *calls), _tool("a", "2", name="put"), _tool("a", "1", name="get"))
+    assert round_.turns[0].results == ("1", "2")
+
+
+def test_a_result_may_name_its_call_by_its_own_id() -> None:
+    results = ({"role": "tool", "id": id_, "content": id_} for id_ in ("b", "a"))
+    (round_,) = _rounds(_user("q"), _assistant(None, _call("a", "get"), _call("b", "get")), *results)
+    assert round_.turns[0].results == ("a", "b")
+
+
+@pytest.mark.parametrize("key", ["arguments", "input", "args", "parameters"])
+def test_arguments_are_found_under_the_names_they_go_by(key: str) -> None:
+    call = {"name": "get", "id": "a", key: {"x": 1}}
+    assert _rounds(_user("q"), _assistant(None, call))[0].turns[0].calls[0].arguments == {"x": 1}
+
+
 def test_a_result_that_comes_late_goes_to_its_call() -> None:
     (round_,) = _rounds(
         _user("q"),
@@ -155,6 +178,9 @@ def test_calls_without_results_have_none() -> None:
         ([1, 2], "[1,2]"),
         ([], "[]"),
         ([{"id": 7}], '[{"id":7}]'),
+        ([{"type": "flight", "id": "H1"}], '[{"type":"flight","id":"H1"}]'),
+        ([{"type": "file", "path": "a.py", "text": "x"}], '[{"type":"file","path":"a.py","text":"x"}]'),
+        ([{"type": "text", "text": "see"}, {"type": "image", "data": "…"}], "see[image]"),
         (3.5, "3.5"),
     ],
 )
