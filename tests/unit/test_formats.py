@@ -32,11 +32,24 @@ from .recorded_files import (
         {"id": "0", "whatever": CHAT},
         json.dumps(CHAT) + "\n" + json.dumps(CHAT) + "\n",
         json.dumps({"messages": CHAT}) + "\n\n" + json.dumps({"messages": CHAT}),
+        "\n".join(json.dumps(message) for message in CHAT),
         "\ufeff" + json.dumps(CHAT, indent=2),
         json.dumps({"messages": CHAT}, indent=2),
         json.dumps(CHAT, indent=2) + "\n" + json.dumps([CHAT], indent=2) + json.dumps(CHAT),
     ],
-    ids=["messages", "list", "key", "traj", "any-key", "lines", "lines-of-records", "bom", "indented", "arrays"],
+    ids=[
+        "messages",
+        "list",
+        "key",
+        "traj",
+        "any-key",
+        "lines",
+        "lines-of-records",
+        "lines-of-messages",
+        "bom",
+        "indented",
+        "arrays",
+    ],
 )
 def test_chat_messages_are_known_wherever_they_stand(tmp_path: Path, content: object) -> None:
     for run in read_runs(tmp_path, content):

@@ -1,5 +1,6 @@
 """Files of recorded runs that are bad, or large: what is wrong is told with its place, and the rest is read."""
 
+import gzip
 import json
 import tracemalloc
 from pathlib import Path
@@ -86,7 +87,14 @@ def test_a_first_line_that_is_cut_spoils_itself_alone(tmp_path: Path) -> None:
         (" \n\n", "the file is empty"),
         ("name,value\n1,2\n", "none of the formats"),
         ("[]", None),
-        (b"\xff\xfe{}", "none of the formats"),
+        (b"\xff\xfe{}", "UTF-16; write it as UTF-8"),
+        (gzip.compress(b"{}"), "compressed; unpack it first (gunzip)"),
+        (json.dumps({"a": CHAT, "b": CHAT}), "messages under several keys ('a', 'b')"),
+        ("\n".join([json.dumps(CHAT[0]), json.dumps(CHAT[1])[:-9]]), "line 2: the JSON is cut off"),
+        (
+            json.dumps({"rows": 1}, indent=1) * 2,
+            "another JSON value begins at line 3, column 2; give one record a line",
+        ),
         (b'{"messages": "\xff"}', "byte 14 is not UTF-8"),
         ("Action: a\nAction: b\nObservation: 1\nObservation: 2\n", "line 3: an observation without its action"),
         ("tool: x\nuser: y\n", "none of the formats"),
@@ -102,6 +110,10 @@ def test_a_first_line_that_is_cut_spoils_itself_alone(tmp_path: Path) -> None:
         "csv",
         "no-runs",
         "utf16",
+        "gzip",
+        "keys",
+        "lines-of-messages",
+        "behind-one-another",
         "latin",
         "react",
         "tool",
@@ -118,6 +130,12 @@ def test_files_that_cannot_be_read_say_why(tmp_path: Path, content: Any, reason:
         runs = []
     assert [reason in str(fault) for fault in faults if reason is not None] == ([True] if reason else [])
     assert len(runs) == (1 if "record 1" in (reason or "") or "follows" in (reason or "") else 0)
+
+
+def test_messages_behind_what_is_none_are_no_run_of_their_own(tmp_path: Path) -> None:
+    faults: list[graphmem.UnreadableRunError] = []
+    assert read_runs(tmp_path, [{"type": "function_call"}, *CHAT], on_fault=faults.append) == []
+    assert "a message stands among other things" in faults[-1].reason
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
@@ -173,7 +191,10 @@ def test_a_record_that_is_too_long_is_told(tmp_path: Path, monkeypatch: pytest.M
     short = json.dumps({"messages": [{"role": "user", "content": "x"}]})
     assert len(read_runs(tmp_path, f"{short}\n{long}\n{short}\n", on_fault=faults.append)) == 2
     assert read_runs(tmp_path, long, on_fault=faults.append) == []
-    assert ["the most that one record is read of" in fault.reason for fault in faults] == [True, True]
+    messages = [{"role": "user", "content": "x" * 500}] * 9
+    assert read_runs(tmp_path, messages, on_fault=faults.append) == []
+    assert read_runs(tmp_path, "\n".join(map(json.dumps, messages)), on_fault=faults.append) == []
+    assert ["the most that one record is read of" in fault.reason for fault in faults] == [True] * 4
 
 
 @pytest.mark.parametrize(

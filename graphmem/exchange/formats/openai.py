@@ -7,6 +7,7 @@ What else the record says of the run is kept as its `info`, where it is short. I
 from collections.abc import Mapping
 from typing import Any, Final
 
+from graphmem.errors import UnreadableRunError
 from graphmem.exchange.messages import conversation
 from graphmem.exchange.values import Run
 from graphmem.vocabulary import Json, json_text, value_fault
@@ -36,6 +37,13 @@ def read(value: Any, *, where: str, index: int) -> Run:
         UnreadableRunError: nothing can be made of its messages.
     """
     key = messages_key(value)
+    others = [name for name in value if name != key and _is_messages(value[name])] if isinstance(value, Mapping) else []
+    if key is not None and key not in _KEYS and others:
+        raise UnreadableRunError(
+            f"it holds messages under several keys ({', '.join(map(repr, (key, *others)))}); give each run alone, "
+            "in an array or one a line",
+            record=where,
+        )
     messages = value if key is None else value[key]
     found = conversation(messages, record=where)
     record = {} if key is None else {name: item for name, item in value.items() if name != key}

@@ -2,7 +2,8 @@
 
 JSON comes as one value, as an array of records, or as one record a line; anything else is text. A record is held in
 memory, the file is not: an array is read element by element, lines one by one. A bad line spoils itself alone, a bad
-element or value the rest of its file, since nobody knows where the next one begins. Invariant: what is read is what the
+element or value the rest of its file, since nobody knows where the next one begins. Lines that are messages are one
+record together, as an array of messages is. Invariant: what is read is what the
 file holds, byte for byte: no line ending is changed.
 """
 
@@ -20,6 +21,12 @@ _HEAD_BYTES: Final = 64 << 10
 _CHUNK_BYTES: Final = 1 << 20
 _SPACE: Final = re.compile(r"[\s,]*")
 _BOM: Final = b"\xef\xbb\xbf"
+_NO_TEXT: Final = {
+    b"\x1f\x8b": "compressed; unpack it first (gunzip)",
+    b"PK\x03\x04": "an archive; unpack it first (unzip)",
+    b"\xff\xfe": "UTF-16; write it as UTF-8",
+    b"\xfe\xff": "UTF-16; write it as UTF-8",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +36,7 @@ class Record:
     where: str
     index: int
     value: Any = None
+    bytes: int = 0
     fault: UnreadableRunError | None = None
 
 
@@ -42,6 +50,9 @@ def head(path: Path) -> str:
         start = file.read(_HEAD_BYTES).removeprefix(_BOM)
     if not start.strip():
         raise UnreadableRunError("the file is empty", record=str(path))
+    for begins, what in _NO_TEXT.items():
+        if start.startswith(begins):
+            raise UnreadableRunError(f"it is {what}", record=str(path))
     return start.decode(errors="replace")
 
 
@@ -79,7 +90,27 @@ def records(path: Path) -> Iterator[Record]:
                 yield whole
                 return
             file.seek(0)
-        yield from _lines(file, path)
+        if is_lines and _is_message(json.loads(first)):
+            yield _conversation(_lines(file, path), path)
+        else:
+            yield from _lines(file, path)
+
+
+def _is_message(value: object) -> bool:
+    return isinstance(value, dict) and "role" in value
+
+
+def _conversation(lines: Iterator[Record], path: Path) -> Record:
+    """All lines as one record of messages; the first fault where there is one."""
+    messages, size = list[Any](), 0
+    for line in lines:
+        if line.fault is not None:
+            return line
+        messages.append(line.value)
+        size += line.bytes
+        if size > RECORD_BYTES:
+            return Record(where=str(path), index=0, fault=_too_large(str(path)))
+    return Record(where=str(path), index=0, value=messages)
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -133,7 +164,8 @@ def _value(data: bytes, where: str, index: int) -> Record:
     if len(data) > RECORD_BYTES:
         return Record(where=where, index=index, fault=_too_large(where))
     try:
-        return Record(where=where, index=index, value=json.loads(_decoded(data.removeprefix(_BOM), where)))
+        value = json.loads(_decoded(data.removeprefix(_BOM), where))
+        return Record(where=where, index=index, value=value, bytes=len(data))
     except UnreadableRunError as error:
         return Record(where=where, index=index, fault=error)
     except (ValueError, RecursionError) as error:
@@ -145,6 +177,8 @@ def _reason(error: Exception, size: int) -> str:
     if not isinstance(error, json.JSONDecodeError):
         return "the JSON is nested too deeply"
     at = f"line {error.lineno}, column {error.colno}"
+    if error.msg == "Extra data":
+        return f"another JSON value begins at {at}; give one record a line (JSON Lines), or an array of records"
     return f"the JSON {'is cut off' if _is_cut(error, size) else 'is wrong'} at {at}: {error.msg}"
 
 
@@ -158,18 +192,26 @@ def _elements(file: BinaryIO, path: Path) -> Iterator[Record]:
     reading = _Array(file, path)
     index = 0
     while (element := reading.next(index)) is not None:
-        if element.fault is None and isinstance(element.value, dict) and "role" in element.value:
-            element = _messages(reading, element)
+        if element.fault is None and _is_message(element.value):
+            if reading.given:
+                where = element.where
+                mixed = "a message stands among other things; an array holds messages, or runs"
+                element = Record(where=where, index=index, fault=UnreadableRunError(mixed, record=where))
+            else:
+                element = _messages(reading, element)
         yield element
         if element.fault is not None:
             return
-        index += 1
+        index, reading.given = index + 1, reading.given + 1
 
 
 def _messages(reading: "_Array", first: Record) -> Record:
     """The messages from the first one to the end of their array."""
     messages = [first.value]
+    begun = reading.read_characters
     while not reading.is_over:
+        if reading.read_characters - begun > RECORD_BYTES:
+            return Record(where=first.where, index=first.index, fault=_too_large(first.where))
         element = reading.next(first.index, within=True)
         if element is None:
             break
@@ -191,6 +233,8 @@ class _Array:
         self._at = 0
         self._is_all = False
         self.is_over = True
+        self.given = 0  # elements of the array so far
+        self.read_characters = 0
 
     def next(self, index: int, *, within: bool = False) -> Record | None:
         """The next element, called the `index`-th record; None at the end: of the array, with `within`."""
@@ -201,7 +245,7 @@ class _Array:
                 if self.is_over and character in ("", "["):
                     if not character:
                         return None
-                    self._at, self.is_over = self._at + 1, False
+                    self._at, self.is_over, self.given = self._at + 1, False, 0
                 elif not self.is_over and character == "]":
                     self._at, self.is_over = self._at + 1, True
                     if within:
@@ -226,7 +270,9 @@ class _Array:
         """The value that begins here."""
         while True:
             try:
-                value, self._at = self._decoder.raw_decode(self._text, self._at)
+                begun = self._at
+                value, self._at = self._decoder.raw_decode(self._text, begun)
+                self.read_characters += self._at - begun
             except RecursionError as error:
                 raise UnreadableRunError("the JSON is nested too deeply", record=where) from error
             except json.JSONDecodeError as error:
