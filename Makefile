@@ -43,10 +43,10 @@ cost: .venv/test
 growth: .venv/test
 	$(BIN)/python -m experiments.growth --json experiments/growth.json --svg experiments/growth.svg
 
-# What is in view after wrong calls, in worlds whose truth is known: make exactness SEEDS=30 TASKS=50 (of BFCL; 0: all)
+# What is in view after wrong calls, in worlds whose truth is known: make exactness SEEDS=25 TASKS=50 (of BFCL; 0: all)
 exactness: .venv/test
-	$(BIN)/python -m experiments.exactness --seeds $(or $(SEEDS),30)
-	$(BIN)/python -m experiments.exactness --in bfcl --tasks $(or $(TASKS),50)
+	$(BIN)/python -m experiments.exactness --seeds $(or $(SEEDS),25) --json experiments/exactness.json
+	$(BIN)/python -m experiments.exactness --in bfcl --tasks $(or $(TASKS),50) --json experiments/exactness_bfcl.json
 
 # Tokens against recall, on recorded runs and gold calls; a part of each set: make recall RUNS=DIR PART=20
 recall: .venv/test
@@ -54,8 +54,8 @@ recall: .venv/test
 
 # Failures of real agents, where Revise goes back to and where trials part: make failures RUNS=DIR
 failures: .venv/test
-	$(BIN)/python -m experiments.failures_labelled $(RUNS)
-	$(BIN)/python -m experiments.failures_trials $(RUNS)
+	$(BIN)/python -m experiments.failures_labelled $(RUNS) --json experiments/failures_labelled.json
+	$(BIN)/python -m experiments.failures_trials $(RUNS) --json experiments/failures_trials.json
 
 .venv/demo: pyproject.toml .ci/constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

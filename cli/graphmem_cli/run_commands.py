@@ -70,6 +70,9 @@ _OPTIONS: Final = (
     click.option("--full-context", is_flag=True, help="Show the whole history and no states, to compare with (B.3)."),
     click.option("--max-steps", type=_COUNT, default=50, show_default=True, help="Model invocations of this run."),
     click.option("--max-tokens", type=_COUNT, help="Tokens read and written by this run."),
+    click.option(
+        "--max-unreadable", type=_COUNT, default=3, show_default=True, help="Unreadable outputs in a row, shown back."
+    ),
     click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Seconds of this run."),
     click.option(
         "--policy", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A file with what to keep to."
@@ -92,6 +95,7 @@ class _Wanted:
     max_steps: int
     max_tokens: int | None
     max_seconds: float | None
+    max_unreadable: int
     policy: Path | None
     show_output: bool
 
@@ -118,7 +122,9 @@ class _Wanted:
 
     def limits(self) -> RunLimits:
         """What the run may take."""
-        return RunLimits(steps=self.max_steps, tokens=self.max_tokens, seconds=self.max_seconds)
+        return RunLimits(
+            steps=self.max_steps, tokens=self.max_tokens, seconds=self.max_seconds, unreadable=self.max_unreadable
+        )
 
     def policy_text(self) -> str:
         """The text of the policy.

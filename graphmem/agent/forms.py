@@ -79,9 +79,12 @@ class FullContext:
         """B.3's system instruction of that agent."""
         return full_context_message(tools, policy=policy)
 
-    def prompt(self, task: Task, shown: Prompt) -> str:  # noqa: ARG002  # the history stands for the status
-        """The trajectory of the task from its first request on."""
-        return told(self.reader, task.space, task.name).text()
+    def prompt(self, task: Task, shown: Prompt) -> str:
+        """The trajectory of the task from its first request on, and what was not taken of the last output."""
+        history = told(self.reader, task.space, task.name)
+        for reason in shown.status.reasons:
+            history.refuse(reason.what, reason.why)
+        return history.text()
 
     def output(self, text: str) -> str | StepOutput:
         """The decision alone; that the state blocks are not there is no flaw."""

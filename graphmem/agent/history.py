@@ -45,6 +45,10 @@ class History:
         self._entries.append(f"Assistant: {message if message is not None else json_text(told)}")
         self._observation = "\n".join(_content(result) for result in results)
 
+    def refuse(self, what: str, why: str) -> None:
+        """What was not taken of the model's last output is told below the latest observation."""
+        self._observation = f"{self._observation}\nNot accepted from your last output: {what}: {why}".lstrip()
+
     @property
     def last(self) -> str:
         """The last entry of the trajectory."""

@@ -102,5 +102,5 @@ class Meter:
             raise UnreadableOutputError(
                 f"{self.request!r}: nothing could be taken of {self.refused} outputs in a row; the last one: "
                 f"{short_name(refused, characters=300)}. It stays open; run again, perhaps with another model, or "
-                "raise the limit of unreadable outputs."
+                "raise the limit of unreadable outputs (--max-unreadable)."
             )

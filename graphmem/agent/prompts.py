@@ -1,6 +1,6 @@
 """The system messages of the runtime prompt templates (FlowState, B.3), kept as text files beside this module.
 
-Owns the templates and how their fields are filled. `react_rules` and `status_rules` are ours; the rest is the paper's.
+Owns the templates and how their fields are filled. Those of rules are ours (`…_rules`), the rest is the paper's.
 Invariant: only the named fields are replaced, in one pass, so that braces of JSON in a template or in what is filled
 in stay as they are.
 """
@@ -76,7 +76,7 @@ def _path_rules(without: Collection[str]) -> str:
 def full_context_message(tools: Iterable[Tool], *, policy: str = "") -> str:
     """The system instruction of B.3's full-context agent, to be compared with."""
     fields = {
-        "react_rules": prompt("react_rules"),
+        "react_rules": prompt("full_context_rules"),
         "task_policy": policy or _NO_POLICY,
         "available_tools": described(tools),
         "react_output_protocol": prompt("react_output_protocol"),

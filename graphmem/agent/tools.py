@@ -38,6 +38,11 @@ class Tool:
         Raises:
             InvalidValueError: its parameters cannot be told.
         """
+        if inspect.iscoroutinefunction(function):
+            raise InvalidValueError(
+                f"{function!r} is asynchronous, and the loop waits for nobody; give a function that runs it, such as "
+                "one with asyncio.run"
+            )
         line = (inspect.getdoc(function) or "").partition("\n")[0]
         return cls(
             name=name or function.__name__,

@@ -174,8 +174,10 @@ def test_the_template_has_the_three_fields_of_the_paper_and_no_other() -> None:
 
 def test_the_full_context_message_has_no_state_blocks() -> None:
     message = full_context_message([Tool.of(double)])
-    assert "state_delta" not in message
+    for word in ("state_delta", "agent_status", "in a state", "more of the history"):
+        assert word not in message
     assert "<tool_calls>" in message
+    assert "<trajectory_history>" in message
 
 
 def test_a_tool_made_of_a_function_tells_its_parameters() -> None:

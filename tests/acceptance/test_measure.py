@@ -152,3 +152,7 @@ def test_a_run_that_cannot_be_stored_is_an_error_that_leaves_nothing_and_waits_f
     with pytest.raises(graphmem.LimitError):
         measure_files(graph, [path])
     assert _left(graph) == 0
+    faults: list[graphmem.UnreadableRunError] = []
+    measured = measure_files(graph, [path], limit=3, on_fault=faults.append)
+    assert (measured.runs, [fault.record for fault in faults]) == (2, [f"{path}, record 0"])
+    assert _left(graph) == 0

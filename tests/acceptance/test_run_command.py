@@ -253,11 +253,12 @@ def test_limits_of_tokens_and_of_seconds_end_the_run(invoke: Invoke, space: grap
     assert opened(space) == "try"
 
 
+@pytest.mark.parametrize("how", [(), ("--full-context",)])
 def test_outputs_that_cannot_be_read_are_shown_back_three_times_and_then_end_the_run(
-    invoke: Invoke, space: graphmem.Space
+    invoke: Invoke, space: graphmem.Space, how: tuple[str, ...]
 ) -> None:
     with openai_server([says("Let me think.")] * 9) as server:
-        ended = invoke(server, "run", "try")
+        ended = invoke(server, "run", "try", *how)
     assert ended.exit_code == 1
     assert len(server.requests) == 4
     assert "nothing could be taken of 4 outputs in a row" in ended.stderr
@@ -265,8 +266,15 @@ def test_outputs_that_cannot_be_read_are_shown_back_three_times_and_then_end_the
     assert ["no block was found" in one for one in shown] == [False, True, True, True]
     assert opened(space) == "try"
     with openai_server([repeats]) as server:
-        more = invoke(server, "resume")
+        more = invoke(server, "resume", *how)
     assert "no block was found" in more.stdout
+
+
+def test_how_many_outputs_are_shown_back_may_be_said(invoke: Invoke) -> None:
+    with openai_server([says("Let me think.")] * 9) as server:
+        ended = invoke(server, "run", "try", "--max-unreadable", "1")
+    assert (ended.exit_code, len(server.requests)) == (1, 2)
+    assert "--max-unreadable" in ended.stderr
 
 
 def test_a_run_of_unreadable_outputs_is_counted_anew_after_one_that_is_read(invoke: Invoke) -> None:

@@ -111,6 +111,14 @@ def test_a_schema_needs_a_function_that_can_be_called() -> None:
         tools_of([SCHEMA])
 
 
+def test_an_asynchronous_function_is_refused_since_nobody_would_wait_for_it() -> None:
+    async def look(city: str) -> str:
+        return city
+
+    with pytest.raises(InvalidValueError, match="is asynchronous"):
+        Tool.of(look)
+
+
 def test_tools_are_given_in_many_forms() -> None:
     made = Tool.of(look, name="made")
     given = [look, made, (SCHEMA | {"function": {**SCHEMA["function"], "name": "told"}}, look), {"named": look}, []]  # type: ignore[dict-item]

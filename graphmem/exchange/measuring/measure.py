@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 
-from graphmem.errors import NotFoundError, UnreadableRunError
+from graphmem.errors import InvalidValueError, NotFoundError, UnreadableRunError
 from graphmem.exchange.forgetting import forget
 from graphmem.exchange.formats import read
 from graphmem.exchange.measuring import baselines
@@ -101,11 +101,12 @@ def measure_files(
     """Tokens against recall for recorded runs of one's own, in a new space that is forgotten afterwards.
 
     `form`: one of `graphmem.exchange.formats.FORMATS`; `budgets`: further sizes of the index in tokens; `limit`: so
-    many runs of each file, 0 for all; `on_fault` is told of runs that cannot be read, else the first one is raised.
+    many runs of each file, 0 for all; `on_fault` is told of runs that cannot be read or stored, else the first one is
+    raised.
 
     Raises:
         UnreadableRunError: nothing can be made of a file or a run; nothing was measured.
-        InvalidValueError: a budget or number is none.
+        InvalidValueError: a budget or number is none, or a run cannot be stored.
     """
     whole_number("limit", limit)
     for tokens in budgets:
@@ -114,7 +115,9 @@ def measure_files(
     name = f"measure-{uuid4().hex}"
     ways = (*WAYS, *at_budgets(budgets))
     try:
-        return measure(graph.space(name), found, tokenizer=o200k(), ways=ways, workers=workers, told=told)
+        return measure(
+            graph.space(name), found, tokenizer=o200k(), ways=ways, workers=workers, on_fault=on_fault, told=told
+        )
     finally:
         with suppress(NotFoundError):
             forget(graph.connection, name)
@@ -128,16 +131,26 @@ def measure(
     ways: Sequence[Way] = WAYS,
     name: str = "measured",
     workers: int = 1,
+    on_fault: Callable[[UnreadableRunError], None] | None = None,
     told: Callable[[int], None] = lambda _: None,
 ) -> Measured:
     """Play every run in every way; each play is a new task called `{name}-{run}-{way}`, by their numbers.
 
-    `workers`: so many runs at once; `told` hears how many runs are done.
+    `workers`: so many runs at once; `on_fault` is told of a run that cannot be stored, and it is left out; `told` hears
+    how many runs are done.
     """
     whole_number("workers", workers, least=1, most=64)
 
-    def figures(numbered: tuple[int, Run]) -> dict[str, Figure]:
-        number, run = numbered
+    def figures(numbered: tuple[int, Run]) -> dict[str, Figure] | None:
+        try:
+            return played(*numbered)
+        except InvalidValueError as error:
+            if on_fault is None:
+                raise
+            on_fault(UnreadableRunError(str(error), record=numbered[1].source))
+            return None
+
+    def played(number: int, run: Run) -> dict[str, Figure]:
         script, meter = Script(run), _Meter(tokenizer)
         meter.full(script)
         for i, way in enumerate(ways, 1):
@@ -147,10 +160,12 @@ def measure(
         return meter.figures
 
     found: dict[str, Figure] = {}
+    measured: list[Run] = []
     with ThreadPoolExecutor(max_workers=workers) as pool:
         try:
             for done, one in enumerate(pool.map(figures, enumerate(runs, 1)), 1):
-                for way_name, figure in one.items():
+                measured += [] if one is None else [runs[done - 1]]
+                for way_name, figure in (one or {}).items():
                     found[way_name] = found[way_name] + figure if way_name in found else figure
                 told(done)
         except BaseException:
@@ -158,8 +173,8 @@ def measure(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return Measured(
-        runs=len(runs),
-        calls=sum(len(run.calls) for run in runs),
+        runs=len(measured),
+        calls=sum(len(run.calls) for run in measured),
         tokenizer=tokenizer.name,
         exact=tokenizer.exact,
         figures=tuple(found.values()),
