@@ -140,7 +140,8 @@ def prune(reach: Reach, space: str, task: str, raw_older_than: str, dry_run: boo
     """Take away the texts of old raw results.
 
     Their ids, calls, sizes and hashes stay. A task knows no clock but its numbers, so age is counted in steps or
-    requests. Whatever shows such a text says `[pruned: …]` from then on. What a model wrote of it stays.
+    requests. Whatever shows such a text says `[pruned: …]` from then on. What states say of it stays, also those that
+    record, watch and import-run made, which hold short results whole; `forget` leaves nothing.
     """
     with reach.graph() as graph:
         done = graph.space(space).prune(

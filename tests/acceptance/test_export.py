@@ -11,6 +11,7 @@ import pytest
 import graphmem
 from graphmem import Space, ToolResult
 from graphmem.errors import DumpError, TaskExistsError
+from graphmem.exchange.dumps import writing
 from graphmem.exchange.dumps.lines import FORMAT, Writer, read_lines
 from graphmem.inspect import audit
 from graphmem.store import Connection
@@ -219,6 +220,18 @@ def test_a_newer_format_and_what_is_no_export_are_refused(space: Space, tmp_path
             space.load(file)
     with pytest.raises(DumpError, match="No such file"):
         space.load(tmp_path / "none.jsonl")
+
+
+@pytest.mark.parametrize(("written", "advice"), [(1, "run graphmem init where it came from"), (99, "upgrade graphmem")])
+def test_an_export_of_another_schema_is_refused_with_what_to_do(
+    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int, advice: str
+) -> None:
+    space.task("t").request("go")
+    file = tmp_path / "t.jsonl"
+    monkeypatch.setattr(writing, "schema_version", lambda _: written)
+    space.export(file)
+    with pytest.raises(DumpError, match=f"line 1: it is of schema {written}.*{advice}"):
+        space.load(file)
 
 
 def test_what_is_not_there_is_not_exported_and_leaves_no_file(space: Space, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def checked(file: Path, schema: int) -> Read:
     """Read the whole file.
 
     Raises:
-        DumpError: it is not an export as graphmem writes it, or of a schema newer than `schema`; with the line.
+        DumpError: it is not an export as graphmem writes it, or of another schema than `schema`; with the line.
     """
     header: Mapping[str, Any] = {}
     origins: dict[str, tuple[str, ...]] = {}
@@ -78,8 +78,14 @@ def checked(file: Path, schema: int) -> Read:
 
 def _check_header(header: Mapping[str, Any], schema: int) -> None:
     check_name("space", header["space"])
-    if not isinstance(header["schema"], int) or header["schema"] > schema:
-        raise InvalidValueError(f"it is of schema {header['schema']}, newer than this graphmem: upgrade graphmem-neo4j")
+    written = header["schema"]
+    if not isinstance(written, int) or written > schema:
+        raise InvalidValueError(f"it is of schema {written}, newer than this graphmem: upgrade graphmem-neo4j")
+    if written < schema:
+        raise InvalidValueError(
+            f"it is of schema {written}, and this database of {schema}: run graphmem init where it came from, and "
+            "export it again"
+        )
 
 
 def _check_cursor(content: Mapping[str, Any], space: str, task: str, count: tuple[int, int]) -> None:
