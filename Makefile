@@ -1,10 +1,11 @@
 # Two commands for a newcomer: `make demo` and `make test`. Everything is installed into .venv, pinned.
 PYTHON ?= python3.11
 BIN := .venv/bin
-PARALLEL = -n $(or $(WORKERS),auto) --maxprocesses=4
+# One more than there are cores: some tests wait for servers that start.
+PARALLEL = -n $(or $(WORKERS),$(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))'))
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 
-.PHONY: demo test older lint runs soak cost growth exactness recall failures clean
+.PHONY: demo test older lint mypy pyright runs soak cost growth exactness recall failures clean
 
 demo: .venv/demo
 	$(BIN)/graphmem demo
@@ -15,9 +16,14 @@ test: lint
 lint: .venv/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(MAKE) --no-print-directory --jobs=2 mypy pyright
 	$(BIN)/cog --check README.md
+
+mypy:
+	$(BIN)/mypy
+
+pyright:
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 # Every statement and the contract of the store on the older line of Neo4j; needs Java 17 or 21
 older: .venv/test
