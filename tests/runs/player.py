@@ -120,7 +120,8 @@ class Player:
         names = tuple(dict.fromkeys(name for call in turn.calls for name in results.parameters(call.arguments)))
         status = self._status()
         for _ in range(_ASKS):
-            wanted = access.wanted(status, tool=turn.calls[0].name, parameters=names)
+            whole = self._opened.status()
+            wanted = access.wanted(status, tool=turn.calls[0].name, parameters=names, whole=whole)
             if not wanted:
                 break
             self.asked += 1

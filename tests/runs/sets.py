@@ -30,6 +30,7 @@ class Sets:
         self.states: dict[str, int] = {}
         self.refs: dict[str, tuple[tuple[str, str], ...]] = {}
         self.active: list[str] = []
+        self.unfolded: set[int] = set()
         self.results: dict[str, str | None] = {}
         self.latest: tuple[str, ...] = ()
         self.reasons: tuple[str, ...] = ()
@@ -42,7 +43,7 @@ class Sets:
     def open(self, text: str) -> None:
         """The next request: S is empty, nothing was observed in it."""
         self.requests.append(text)
-        self.active, self.latest, self.reasons = [], (), ()
+        self.active, self.unfolded, self.latest, self.reasons = [], set(), (), ()
 
     def apply(self, output: StepOutput, result: StepResult) -> None:
         """An output whose operations are all valid; its access is judged against S before it (eq. 5)."""
@@ -61,7 +62,8 @@ class Sets:
                 self.active.append(op.id)
             if op.refs is not None:
                 self.refs[op.id] = tuple((ref.relation.value, ref.target) for ref in op.refs)
-        self.active += disclosed
+        self.active += [target for target in disclosed if target not in self._requests()]
+        self.unfolded |= {self._requests()[target] for target in disclosed if target in self._requests()}
         self.latest = ()
         self.reasons = tuple(reason.what for reason in result.rejected)
 
@@ -72,13 +74,18 @@ class Sets:
         self.latest = tuple(ids)
 
     def _judged(self, targets: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Which of R is newly disclosed, and which is outside IDs(G) ∪ ToolRefs(S)."""
+        """Which of R is newly disclosed, and which is outside IDs(G) ∪ ToolRefs(S) and names no earlier request."""
         tool_refs = {target for id_ in self.active for _, target in self.refs.get(id_, ()) if target in self.results}
         history = {id_ for id_, request in self.states.items() if request < self.number}
         shown = {id_ for id_ in self.active if self.states.get(id_) != self.number}
-        allowed = history | tool_refs | shown
+        shown |= {target for target, request in self._requests().items() if request in self.unfolded}
+        allowed = history | tool_refs | shown | self._requests().keys()
         unique = list(dict.fromkeys(targets))
         return [t for t in unique if t in allowed and t not in shown], [t for t in targets if t not in allowed]
+
+    def _requests(self) -> dict[str, int]:
+        """Earlier requests by the names that they are asked for by."""
+        return {f"request:{number}": number for number in range(1, self.number)}
 
     @property
     def cited(self) -> set[str]:
@@ -110,14 +117,18 @@ class Sets:
         self._check_text(status)
 
     def _check_index(self, status: Status) -> None:
-        """Everything of earlier requests, or its newest part where the index is folded."""
-        expected = [id_ for id_, request in self.states.items() if request < self.number]
-        shown = [line.id for entry in status.index for line in entry.states]
+        """Everything of earlier requests, or its newest part where the index is folded; whole what was asked for."""
+        assert set(status.history.unfolded) == self.unfolded
+        past = {id_: request for id_, request in self.states.items() if request < self.number}
+        lines = {line.id: entry.request for entry in status.index for line in entry.states}
+        assert all(id_ in lines for id_, request in past.items() if request in self.unfolded)
+        expected = [id_ for id_, request in past.items() if request not in self.unfolded]
+        shown = [id_ for id_, request in lines.items() if request not in self.unfolded]
         assert shown == expected[len(expected) - len(shown) :]
         requests = [entry.request for entry in status.index]
         folded = {number for a, b in status.history.folded_ranges for number in range(a, b + 1)}
-        assert requests == [number for number in range(1, self.number) if number not in folded]
-        assert status.history.folded or len(shown) == len(expected)
+        assert sorted(requests) == [number for number in range(1, self.number) if number not in folded]
+        assert status.history.folded or len(lines) == len(past)
         for entry in status.index:
             text = self.requests[entry.request - 1]
             assert entry.text == text or " ".join(text.split()).startswith(entry.text.removesuffix("…"))
