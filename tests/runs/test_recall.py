@@ -4,6 +4,7 @@ Chosen low enough that another part of the same data, or another recording, keep
 the experiment's.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,17 +12,23 @@ import pytest
 import graphmem
 from experiments.recall_sets import runs
 from graphmem.exchange.measuring.figures import FULL, Measured
-from graphmem.exchange.measuring.measure import WAYS, measure
+from graphmem.exchange.measuring.measure import WAYS, Way, at_budgets, measure
+from graphmem.exchange.measuring.playing import by_rule
 from graphmem.llm.tokens import o200k
 
 _PART = 12
 _PLAYED = tuple(way for way in WAYS if way.name in ("FlowState", "FlowState, oracle access", "FlowState, no access"))
 
 
-def _measured(name: str, space: graphmem.Space, config: pytest.Config, part: int) -> Measured:
+_FOLDED = tuple(way for way in at_budgets((300,)) if way.asking is by_rule)
+
+
+def _measured(
+    name: str, space: graphmem.Space, config: pytest.Config, part: int, ways: Sequence[Way] = _PLAYED
+) -> Measured:
     folder = Path(str(config.getoption("--runs")))
     limit = 0 if config.getoption("--runs-all") else part
-    return measure(space, runs(name, folder, limit=limit), tokenizer=o200k(), ways=_PLAYED, workers=2)
+    return measure(space, runs(name, folder, limit=limit), tokenizer=o200k(), ways=ways, workers=2)
 
 
 def _ratio(found: Measured, way: str) -> float:
@@ -46,9 +53,21 @@ def test_more_is_shown_than_by_bm25_or_last_messages_at_the_same_budget(
         assert beside.recall <= found.of("FlowState").recall
 
 
-def test_arguments_of_short_runs_are_shown_too_though_they_save_nothing(
-    space: graphmem.Space, pytestconfig: pytest.Config
+@pytest.mark.parametrize(("name", "part"), [("airline", 25), ("chained", 4)])
+def test_more_is_shown_with_a_folded_index_too(
+    space: graphmem.Space, pytestconfig: pytest.Config, name: str, part: int
 ) -> None:
-    found = _measured("base", space, pytestconfig, 8)
+    found = _measured(name, space, pytestconfig, part, _FOLDED)
+    (way,) = (way.name for way in _FOLDED)
+    assert found.of(way).recall >= 0.9
+    assert found.of(way).recall > found.of(f"BM25 at the budget of {way}").recall
+    assert found.of(way).recall > found.of(f"last messages at the budget of {way}").recall
+
+
+@pytest.mark.parametrize("name", ["base", "miss_param"])
+def test_arguments_of_short_runs_are_shown_too_though_they_save_nothing(
+    space: graphmem.Space, pytestconfig: pytest.Config, name: str
+) -> None:
+    found = _measured(name, space, pytestconfig, 8)
     assert found.of("FlowState").recall >= 0.95
     assert _ratio(found, "FlowState") > 1.0
