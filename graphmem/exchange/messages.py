@@ -22,7 +22,7 @@ WENT_ON: Final = "(the assistant went on)"
 NOTHING_SAID: Final = "(nothing)"
 
 _SYSTEM: Final = ("system", "developer")
-_RESULT: Final = ("tool", "function")
+RESULT: Final = ("tool", "function")
 _ARGUMENTS: Final = ("arguments", "input", "args", "parameters")
 _WORDS: Final = ("text", "input_text", "output_text", "refusal")
 # Parts that are no text, by the keys that hold what they are: they are named, and a base64 of megabytes is not kept.
@@ -121,12 +121,12 @@ class _Reading:
             self.rounds.append(_Round(place, self._text(self._content(message)) or NOTHING_SAID))
         elif role == "assistant":
             self._assistant(message)
-        elif role in _RESULT:
+        elif role in RESULT:
             self._result(message)
         elif role in _SYSTEM:
             self.system += filter(None, [self._content(message)])
         else:
-            known = ", ".join(("user", "assistant", *_RESULT, *_SYSTEM))
+            known = ", ".join(("user", "assistant", *RESULT, *_SYSTEM))
             self._fail(f"it has the unknown role {short_name(repr(role))}; the roles are {known}")
 
     def _assistant(self, message: Message) -> None:
@@ -183,7 +183,7 @@ class _Reading:
     def _result(self, message: Message) -> None:
         """Put the result to its call: to the first one open of that id in the latest turn that has the id.
 
-        Where several calls of a turn have the id, the name of the result decides.
+        Where several open calls of a turn have the id, the name of the result decides.
         """
         id_, name = _call_id(message), message.get("name")
         if id_ is None and message.get("id") and self._latest(str(message["id"])) is not None:
@@ -191,8 +191,9 @@ class _Reading:
         turn = self._latest(id_)
         if id_ is not None:
             fits = [] if turn is None else [call.id == id_ for call in turn.calls]
-            if turn is not None and fits.count(True) > 1 and any(call.name == name for call in turn.calls):
-                fits = [fit and call.name == name for fit, call in zip(fits, turn.calls, strict=True)]
+            asked = [] if turn is None else zip(fits, turn.calls, turn.results, strict=True)
+            named = [fit and call.name == name and result is None for fit, call, result in asked]
+            fits = named if any(named) else fits
         else:
             fits = [] if turn is None else [name is None or call.name == name for call in turn.calls]
         what = f"call {id_!r}" if id_ is not None else f"call of {name!r}" if name else "call"

@@ -135,9 +135,10 @@ def test_ids_that_repeat_go_to_the_nearest_call_that_is_open() -> None:
 
 
 def test_of_calls_with_one_id_the_name_of_the_result_tells_which() -> None:
-    calls = (_call("a", "get"), _call("a", "put"))
-    (round_,) = _rounds(_user("q"), _assistant(None, *calls), _tool("a", "2", name="put"), _tool("a", "1", name="get"))
-    assert round_.turns[0].results == ("1", "2")
+    calls = (_call("a", "get"), _call("a", "put"), _call("b", "look"))
+    results = (_tool("a", "2", name="put"), _tool("b", "3", name="see"), _tool("a", "1", name="look"))
+    (round_,) = _rounds(_user("q"), _assistant(None, *calls), *results)
+    assert round_.turns[0].results == ("1", "2", "3")
 
 
 def test_a_result_may_name_its_call_by_its_own_id() -> None:

@@ -3,8 +3,8 @@
 JSON comes as one value, as an array of records, or as one record a line; anything else is text. A record is held in
 memory, the file is not: an array is read element by element, lines one by one. A bad line spoils itself alone, a bad
 element or value the rest of its file, since nobody knows where the next one begins. Lines that are messages are one
-record together, as an array of messages is. Invariant: what is read is what the
-file holds, byte for byte: no line ending is changed.
+record together, as an array of messages is. Invariant: what is read is what the file holds, byte for byte: no line
+ending is changed.
 """
 
 import json
@@ -36,7 +36,7 @@ class Record:
     where: str
     index: int
     value: Any = None
-    bytes: int = 0
+    size: int = 0  # in bytes, of a line
     fault: UnreadableRunError | None = None
 
 
@@ -107,7 +107,7 @@ def _conversation(lines: Iterator[Record], path: Path) -> Record:
         if line.fault is not None:
             return line
         messages.append(line.value)
-        size += line.bytes
+        size += line.size
         if size > RECORD_BYTES:
             return Record(where=str(path), index=0, fault=_too_large(str(path)))
     return Record(where=str(path), index=0, value=messages)
@@ -165,7 +165,7 @@ def _value(data: bytes, where: str, index: int) -> Record:
         return Record(where=where, index=index, fault=_too_large(where))
     try:
         value = json.loads(_decoded(data.removeprefix(_BOM), where))
-        return Record(where=where, index=index, value=value, bytes=len(data))
+        return Record(where=where, index=index, value=value, size=len(data))
     except UnreadableRunError as error:
         return Record(where=where, index=index, fault=error)
     except (ValueError, RecursionError) as error:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from graphmem.exchange.messages import result_text, text_of
+from graphmem.exchange.messages import RESULT, result_text, text_of
 
 Message: TypeAlias = Mapping[str, Any]
 
@@ -151,7 +151,7 @@ def _kept(message: Message) -> Message:
     content = message.get("content")
     if isinstance(content, list):
         with contextlib.suppress(TypeError):
-            content = result_text(content) if message.get("role") == "tool" else text_of(content)
+            content = result_text(content) if message.get("role") in RESULT else text_of(content)
     audio = message.get("audio")
     if isinstance(audio, dict) and audio.get("transcript"):
         kept["audio"] = {"transcript": audio["transcript"]}

@@ -54,7 +54,7 @@ class _Cuts:
         self.found.append({"what": where, "left_out": f"{left:,} characters", "how": how})
         return text[: self.characters] + "…"
 
-    def list(self, value: Sequence[Any], where: str, id_: str | None) -> Sequence[Any]:
+    def lines(self, value: Sequence[Any], where: str, id_: str | None) -> Sequence[Any]:
         if self.items is None or len(value) <= self.items or where in self.named:
             return value
         left = len(value) - self.items
@@ -160,7 +160,7 @@ def _cut(value: Any, cuts: _Cuts, where: str, id_: str | None) -> Any:
             own = own if isinstance(own, str) else id_
             return {name: _cut_field(item, cuts, f"{where}.{name}", name, own) for name, item in value.items()}
         case list() | tuple():
-            kept = cuts.list(value, where, id_)
+            kept = cuts.lines(value, where, id_)
             return [_cut(item, cuts, f"{where}[{i}]", id_) for i, item in enumerate(kept)]
         case _:
             return value
