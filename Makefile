@@ -27,7 +27,7 @@ pyright:
 
 # Every statement and the contract of the store on the older line of Neo4j; needs Java 17 or 21
 older: .venv/test
-	$(BIN)/python -m pytest --neo4j=5.26 tests/lines tests/store/test_connection.py tests/store/test_queries.py \
+	$(BIN)/python -m pytest --neo4j=5.26 $(PARALLEL) --dist=loadfile tests/lines tests/store/test_connection.py tests/store/test_queries.py \
 	  tests/store/test_schema.py tests/store/test_console.py tests/acceptance/test_py2neo.py
 
 # Checks on recorded runs of real agents: make runs RUNS=DIR; with ALL=--runs-all every run is imported, not some of each file
