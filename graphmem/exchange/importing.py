@@ -92,7 +92,7 @@ def import_runs(
     new = Recorded()
     for name, run in _runs(files, task, form, fault):
         try:
-            done = _imported(task_of(name), run, dry_run=dry_run)
+            done = _imported(task_of(name), run, dry_run=dry_run, is_trial=run.is_named or task is not None)
         except InvalidValueError as error:
             fault(UnreadableRunError(str(error), record=run.source))
             continue
@@ -123,15 +123,23 @@ def task_name(stem: str, run: str) -> str:
     return f"{name[:_NAME_CHARACTERS].strip('-') or 'run'}-{digest(given)[:8]}"
 
 
-def _imported(task: Task, run: Run, *, dry_run: bool) -> ImportedRun:
-    """The run as one of the task's trials: the one that it is, or a further one."""
+def _imported(task: Task, run: Run, *, dry_run: bool, is_trial: bool) -> ImportedRun:
+    """The run as one of the task's trials: the one that it is, or a further one.
+
+    Where nobody says that it is a trial of this task (not `is_trial`), it must begin with the same request.
+    """
     for trial in count():
         recording = run_recording(
             task, run, name=f"trial {trial}" if trial else "", feedback=_feedback(run, trial) if trial else None
         )
         try:
             new = recording.missing() if dry_run else recording.write()
-        except RunDiffersError:
+        except RunDiffersError as error:
+            if error.position == 0 and not is_trial:
+                raise InvalidValueError(
+                    f"the task {task.name!r} begins with another request, and the run has no name of its own; import "
+                    "it with --task NAME: that one's, if it is a trial of it, else a new one"
+                ) from error
             continue
         return ImportedRun(source=run.source, task=task.name, trial=trial + 1, new=new)
     raise AssertionError  # count() has no end

@@ -47,11 +47,13 @@ class Run:
     """A recorded run. Runs of one `task` are trials of it, told apart by `trial`; `source` names file and record.
 
     `system`: the policy the agent was given. `lesson`: what the agent told itself about the trials before this one.
-    `info`: what else the recording says of the run.
+    `info`: what else the recording says of the run. `is_named`: `task` is a name that the recording gives, and not the
+    run's place in its file, or nothing.
     """
 
     task: str
     rounds: tuple[Round, ...]
+    is_named: bool = True
     trial: int = 0
     source: str = ""
     system: str | None = None

@@ -243,6 +243,23 @@ def test_an_import_goes_into_a_task_of_other_work_as_a_further_trial(
     assert [n["parent"] for n in seen["tree"]] == [None, 0, 0, 2, 3]
 
 
+def test_a_run_without_a_name_is_a_trial_only_where_it_begins_alike_or_somebody_says_so(
+    graph: graphmem.Graph, space: graphmem.Space, tmp_path: Path
+) -> None:
+    files = []
+    for folder, text in (("a", "Book it"), ("b", "Cancel it"), ("c", "Book it")):
+        (tmp_path / folder).mkdir()
+        files.append(write(tmp_path / folder / "log.json", [user(text), says(f"Done, says {folder}.")]))
+    space.import_runs(files[0])
+    with pytest.raises(graphmem.UnreadableRunError, match=r"b/log.json.*begins with another request.*--task"):
+        space.import_runs(files[1])
+    assert space.import_runs(files[1], keep_going=True).runs == 0
+    assert space.import_runs(files[2]).tasks == ("log-0",)
+    assert space.import_runs(files[1], task="log-0").new.requests == 1
+    texts = [line.text for line in graphmem.inspect.requests(graph.connection, space.name, "log-0")]
+    assert texts == ["Book it", "Book it", "Cancel it"]
+
+
 # --- killed ----------------------------------------------------------------------------------------------------------
 
 

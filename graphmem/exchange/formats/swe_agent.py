@@ -44,10 +44,11 @@ def read(value: Any, *, where: str, index: int) -> Run:  # noqa: ARG001  # the f
     steps = value.get("trajectory") or ()
     info = info_of(record) | info_of(record.get("info") or {})
     if not steps:
-        return Run(task="", rounds=own.rounds, source=where, system=own.system, info=info)
+        return Run(task="", is_named=False, rounds=own.rounds, source=where, system=own.system, info=info)
     asked = own.rounds[0].text if own.rounds else NOTHING_SAID
     turns = tuple(_turns(steps, history, where))
-    return Run(task="", rounds=(Round(text=asked, turns=turns),), source=where, system=own.system, info=info)
+    rounds = (Round(text=asked, turns=turns),)
+    return Run(task="", is_named=False, rounds=rounds, source=where, system=own.system, info=info)
 
 
 def _has(items: object, *keys: str) -> bool:

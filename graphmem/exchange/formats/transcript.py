@@ -6,6 +6,7 @@ is put before it. Invariant: what a tool said is taken as it stands, up to the n
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from graphmem.errors import UnreadableRunError
@@ -36,7 +37,9 @@ def read(value: Any, *, where: str, index: int) -> Run:
         UnreadableRunError: no speaker is named at its beginning.
     """
     record = {key: item for key, item in value.items() if key != KEY}
-    return _run(value[KEY], where=where, task=name_of(record, default=str(index)), info=info_of(record))
+    name = name_of(record)
+    run = _run(value[KEY], where=where)
+    return replace(run, task=name or str(index), is_named=bool(name), info=info_of(record))
 
 
 def read_text(text: str, *, where: str) -> Run:
@@ -45,12 +48,12 @@ def read_text(text: str, *, where: str) -> Run:
     Raises:
         UnreadableRunError: no speaker is named at its beginning.
     """
-    return _run(text.removesuffix("\n"), where=where, task="", info={})
+    return _run(text.removesuffix("\n"), where=where)
 
 
-def _run(text: str, *, where: str, task: str, info: dict[str, Any]) -> Run:
+def _run(text: str, *, where: str) -> Run:
     found = conversation(_messages(text, where), record=where)
-    return Run(task=task, rounds=found.rounds, source=where, system=found.system, info=info)
+    return Run(task="", is_named=False, rounds=found.rounds, source=where, system=found.system)
 
 
 def _messages(text: str, where: str) -> list[dict[str, Any]]:
