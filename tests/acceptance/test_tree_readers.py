@@ -65,6 +65,7 @@ DOCUMENTED = (
     NothingToCompressError,
     TaskExistsError,
     graphmem.NotFoundError,
+    graphmem.AbandonedAttemptError,  # the same output as one that another thread gave and a third one left behind
 )
 
 
