@@ -164,9 +164,10 @@ def measure(
     with ThreadPoolExecutor(max_workers=workers) as pool:
         try:
             for done, one in enumerate(pool.map(figures, enumerate(runs, 1)), 1):
-                measured += [] if one is None else [runs[done - 1]]
-                for way_name, figure in (one or {}).items():
-                    found[way_name] = found[way_name] + figure if way_name in found else figure
+                if one is not None:
+                    measured.append(runs[done - 1])
+                    for way_name, figure in one.items():
+                        found[way_name] = found[way_name] + figure if way_name in found else figure
                 told(done)
         except BaseException:
             # An interrupt, or a run that cannot be stored, does not wait for those that have not begun.
