@@ -96,6 +96,16 @@ def test_a_refusal_a_legacy_function_and_a_custom_tool_are_kept() -> None:
         assert streamed([{"choices": [{"index": 0, "delta": delta, "finish_reason": "stop"}]}]).message == found
 
 
+@pytest.mark.parametrize("role", ["tool", "function"])
+def test_a_structured_result_is_kept_as_json_and_parts_of_a_text_as_the_text(role: str) -> None:
+    flights, parts = [{"type": "flight", "id": "H1"}], [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    kept = asked(
+        json.dumps({"messages": [{"role": role, "content": content} for content in (flights, parts)]}).encode()
+    )
+    assert kept is not None
+    assert [message["content"] for message in kept] == ['[{"type":"flight","id":"H1"}]', "ab"]
+
+
 def test_only_what_is_recorded_is_kept_of_a_request() -> None:
     question = {
         "model": "m",
