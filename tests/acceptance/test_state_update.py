@@ -198,3 +198,12 @@ def test_without_isu_a_rule_makes_one_state_of_each_final_response(space: Space)
     assert (state.kind, state.value) == (StateKind.ARTIFACT, {"response": "The answer is 7"})
     assert related(request.status(), "response-1") == {f"derives>{raw}" for raw in raws}
     assert say(request, see=(raws[1],)).disclosed == (raws[1],)
+
+
+def test_an_update_cannot_rest_on_what_its_delta_removes_or_on_an_add_that_was_rejected(space: Space) -> None:
+    request = space.task("t").request("one")
+    say(request, add("a"), add("b"), add("c"))
+    result = say(request, remove("b"), update("a", "supports>b"), add("d", "nowhere"), update("c", "supports>d"))
+    assert (result.removed, result.updated, result.added) == (("b",), (), ())
+    assert set(rejected(result)) >= {"update a", "update c", "add d"}
+    assert related(request.status(), "a") == related(request.status(), "c") == set()

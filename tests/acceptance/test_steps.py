@@ -5,6 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from graphmem import (
+    Graph,
+    NoOpenRequestError,
     NotFoundError,
     PendingCallsError,
     RequestClosedError,
@@ -188,3 +190,20 @@ def test_the_same_task_name_and_ids_in_another_space_are_not_seen(space: Space, 
         assert space.name + '"' not in request.status().text()
     finally:
         connection.run("test", "MATCH (n {space: $p.space}) DETACH DELETE n", {"space": other.name})
+
+
+def test_a_request_that_was_finished_is_not_reopened_by_whoever_comes_back_after_a_crash(
+    graph: Graph, space: Space
+) -> None:
+    request = space.task("t").request("one")
+    status = request.status()
+    output = StepOutput(message="done")
+    first = request.step(status, output)
+    again = graph.space(space.name).task("t")  # a new process has names alone
+    with pytest.raises(NoOpenRequestError):
+        again.open_request()
+    repeated = request.step(status, output)
+    assert (repeated.replayed, repeated.step) == (True, first.step)
+    with pytest.raises(NoOpenRequestError):
+        again.open_request()
+    assert again.request("two").number == 2
