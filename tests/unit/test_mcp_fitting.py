@@ -98,6 +98,13 @@ def test_a_text_that_is_cut_is_named_with_the_call_that_gives_it() -> None:
     assert found["active"][0]["value"].startswith('["xxx')
 
 
+def test_a_list_cut_beside_many_texts_is_told_of_with_its_count() -> None:
+    data = {"calls": [{"name": "n" * 2_000}] * 9, "refs": ["r" * 100] * 40}
+    found = fitted(Reply(data=data), budget_tokens=LEAST_TOKENS, count=COUNT)
+    told = {left["what"]: left["left_out"] for left in found["left_out"]}
+    assert told["refs"] == f"{40 - len(found['refs'])} further items"
+
+
 @settings(deadline=None)
 @given(text=st.text(max_size=400).map(lambda part: part * 30), budget=st.integers(300, 2_000))
 def test_pages_of_a_text_are_the_text(text: str, budget: int) -> None:

@@ -44,6 +44,7 @@ class _Cuts:
     characters: int
     items: int | None = None  # of a list that the tool does not name
     named: frozenset[str] = frozenset()
+    shortened: list[dict[str, Json]] = field(default_factory=list)  # lists: nothing at their end tells of it
     found: list[dict[str, Json]] = field(default_factory=list)
 
     def text(self, text: str, where: str, id_: str | None) -> str:
@@ -59,7 +60,7 @@ class _Cuts:
             return value
         left = len(value) - self.items
         how = f"show with id {id_}" if id_ else "the command line of graphmem shows it whole"
-        self.found.append({"what": where, "left_out": f"{left:,} further items", "how": how})
+        self.shortened.append({"what": where, "left_out": f"{left:,} further items", "how": how})
         return value[: self.items]
 
 
@@ -134,7 +135,7 @@ def _formed(reply: Reply, characters: int, dropped: Mapping[str, int], items: in
             gone.append({"what": lines.name, "left_out": _lines_left(number, lines), "how": lines.how})
     cuts = _Cuts(characters, items, frozenset(lines.name for lines in reply.lists))
     formed = {name: _cut(value, cuts, name, None) for name, value in data.items()}
-    return formed | {"left_out": [*gone, *_noted(cuts.found)]}
+    return formed | {"left_out": [*gone, *_noted([*cuts.shortened, *cuts.found])]}
 
 
 def _lines_left(number: int, lines: Lines) -> str:
@@ -146,7 +147,7 @@ def _noted(found: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
     noted = list(found[:_NOTED])
     if rest > 0:
         noted.append(
-            {"what": f"{rest:,} more texts that end in …", "left_out": "their ends", "how": "show with their id"}
+            {"what": f"{rest:,} more texts and lists", "left_out": "their ends", "how": "show with their id"}
         )
     return noted
 
