@@ -1,8 +1,9 @@
 """The audit: the rules of the graph (README), each held by a query that finds what breaks it.
 
-Every `cypher/inspect/audit_*.cypher` answers with keys and what is wrong with them, for one space or for all. They read
-what they check, so they cost what the space holds, but walk no path from the root. A commit that falls between two
-parts of such a read looks like damage; it is gone when the audit reads again, and only what stays is a finding.
+Every `cypher/inspect/audit_*.cypher` answers with keys and what is wrong with them, for one space or for all. They look
+at every node of the labels that they check, also for one space, since what is wrong may be its key; they walk no path
+from the root. A commit that falls between two parts of such a read looks like damage; it is gone when the audit reads
+again, and only what stays is a finding.
 """
 
 import time
