@@ -5,6 +5,7 @@ the kill hits, each line it managed to print is in the ledger with its content, 
 """
 
 import contextlib
+import functools
 import json
 import os
 import random
@@ -13,9 +14,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import pytest
@@ -24,6 +25,7 @@ import graphmem
 from graphmem import Operation, StateKind, StepOutput, ToolCall, ToolResult, server
 from graphmem.inspect import audit
 
+T = TypeVar("T")
 CLIENT_KILLS = 10
 SERVER_KILLS = 3
 
@@ -50,30 +52,33 @@ def say(**what: Any) -> None:
 
 
 def drive(space: str, name: str, first: int, *, patient: bool) -> None:
-    """Go on from output `first` for ever. `patient`: outlive the server, repeating a call under its attempt key."""
+    """Go on from output `first` for ever. `patient`: outlive the server, repeating the call that failed, as it was."""
+
+    def done(call: Callable[[], T]) -> T:
+        while True:
+            try:
+                return call()
+            except (graphmem.ServerUnreachableError, graphmem.StoreError):
+                if not patient:
+                    raise
+                time.sleep(0.1)
+
+    def answer(request: graphmem.Request, pending: graphmem.PendingCalls) -> None:
+        results = [ToolResult(call_id=call.id, content=f"result of {call.arguments['i']}") for call in pending.calls]
+        say(observed=done(lambda: request.observe(pending, results)), of=pending.step)
+
     with graphmem.connect() as graph:
         task = graph.space(space).task(name)
         for i in range(first, 100_000):
-            while True:
-                try:
-                    _one(task, i)
-                    break
-                except (graphmem.ServerUnreachableError, graphmem.StoreError):
-                    if not patient:
-                        raise
-                    time.sleep(0.1)
-
-
-def _one(task: graphmem.Task, i: int) -> None:
-    request = _open(task, i)
-    status = request.status()
-    if status.pending is not None:
-        _answer(request, status.pending)
-        status = request.status()
-    result = request.step(status, output_for(i), attempt=f"output-{i}")
-    say(i=i, step=result.step, replayed=result.replayed, added=result.added)
-    if result.calls and request.status().pending is not None:
-        _answer(request, result.pending)
+            request = done(functools.partial(_open, task, i))
+            status = done(request.status)
+            if status.pending is not None:
+                answer(request, status.pending)
+                status = done(request.status)
+            result = done(functools.partial(request.step, status, output_for(i), attempt=f"output-{i}"))
+            say(i=i, step=result.step, replayed=result.replayed, added=result.added)
+            if result.calls:
+                answer(request, result.pending)
 
 
 def _open(task: graphmem.Task, i: int) -> graphmem.Request:
@@ -81,11 +86,6 @@ def _open(task: graphmem.Task, i: int) -> graphmem.Request:
         return task.open_request()
     except (graphmem.NoOpenRequestError, graphmem.NotFoundError):
         return task.request(f"request before output {i}", attempt=f"open-{i}")
-
-
-def _answer(request: graphmem.Request, pending: graphmem.PendingCalls) -> None:
-    results = [ToolResult(call_id=call.id, content=f"result of {call.arguments['i']}") for call in pending.calls]
-    say(observed=request.observe(pending, results), of=pending.step)
 
 
 # --- what is left behind ---------------------------------------------------------------------------------------------
