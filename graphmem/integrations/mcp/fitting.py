@@ -146,9 +146,7 @@ def _noted(found: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
     rest = len(found) - _NOTED
     noted = list(found[:_NOTED])
     if rest > 0:
-        noted.append(
-            {"what": f"{rest:,} more texts and lists", "left_out": "their ends", "how": "show with their id"}
-        )
+        noted.append({"what": f"{rest:,} more texts and lists", "left_out": "their ends", "how": "show with their id"})
     return noted
 
 
