@@ -48,10 +48,10 @@ def read(value: Any, *, where: str, index: int) -> Run:
     found = conversation(messages, record=where)
     record = {} if key is None else {name: item for name, item in value.items() if name != key}
     trial = record.get("trial", 0)
-    name = name_of(record)
+    task, is_named = name_of(record, index)
     return Run(
-        task=name or str(index),
-        is_named=bool(name),
+        task=task,
+        is_named=is_named,
         rounds=found.rounds,
         trial=trial if isinstance(trial, int) and not isinstance(trial, bool) else 0,
         source=where,
@@ -60,13 +60,13 @@ def read(value: Any, *, where: str, index: int) -> Run:
     )
 
 
-def name_of(record: Mapping[str, Any]) -> str:
-    """What a record calls its task; nothing where it has no name for it."""
+def name_of(record: Mapping[str, Any], index: int) -> tuple[str, bool]:
+    """What a record calls its task, else its place in the file; whether it is a name."""
     for key in _NAMES:
         name = record.get(key)
         if (isinstance(name, str) and name.strip()) or (isinstance(name, int) and not isinstance(name, bool)):
-            return str(name)
-    return ""
+            return str(name), True
+    return str(index), False
 
 
 def info_of(record: Mapping[str, Any]) -> dict[str, Json]:

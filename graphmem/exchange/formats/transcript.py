@@ -37,9 +37,8 @@ def read(value: Any, *, where: str, index: int) -> Run:
         UnreadableRunError: no speaker is named at its beginning.
     """
     record = {key: item for key, item in value.items() if key != KEY}
-    name = name_of(record)
-    run = _run(value[KEY], where=where)
-    return replace(run, task=name or str(index), is_named=bool(name), info=info_of(record))
+    task, is_named = name_of(record, index)
+    return replace(_run(value[KEY], where=where), task=task, is_named=is_named, info=info_of(record))
 
 
 def read_text(text: str, *, where: str) -> Run:

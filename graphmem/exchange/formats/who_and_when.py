@@ -54,10 +54,10 @@ def read(value: Any, *, where: str, index: int) -> Run:
         raise UnreadableRunError("it has no question, and nobody asks one", record=where)
     turns, turn_of = reading.turns()
     answered = bool(turns) and not turns[-1].calls
-    name = name_of(record)
+    task, is_named = name_of(record, index)
     return Run(
-        task=name or str(index),
-        is_named=bool(name),
+        task=task,
+        is_named=is_named,
         rounds=(Round(text=question, turns=turns, is_answered=answered),),
         source=where,
         system=_system(value.get("system_prompt")),
