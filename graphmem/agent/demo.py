@@ -226,7 +226,10 @@ def commands(task: Task) -> tuple[str, ...]:
 
 
 def queries(task: Task) -> tuple[str, ...]:
-    """Two queries to paste: the picture of the task, and the evidence below the revisited decision."""
+    """Two queries to paste: the picture of the task, and the evidence below the revisited decision.
+
+    Browser asks for no parameters, so the names stand in them; a name holds nothing that would end a string.
+    """
     key = f"{task.space}/{task.name}"
     return (
         f"MATCH (n) WHERE (n:Live OR n:OnPath OR n:Request OR n:Task) AND n.space = '{task.space}' "

@@ -1,6 +1,7 @@
 """The demo from end to end, on a real server: the story happens, what it says can be typed, no run touches another."""
 
 import json
+from typing import LiteralString
 
 import pytest
 
@@ -14,6 +15,7 @@ from graphmem.errors import StoryError
 from graphmem.llm.chat import ScriptedModel
 from graphmem.state.values import StepResult
 from graphmem.store import Connection
+from graphmem.store.queries import literal
 
 
 @pytest.fixture
@@ -26,8 +28,8 @@ def report(graph: graphmem.Graph, space: graphmem.Space, told: list[str]) -> Dem
     return demo.run(graph, space.name, write=told.append)
 
 
-def rows(connection: Connection, text: str) -> list[dict[str, object]]:
-    return connection.run("tests/demo", text)
+def rows(connection: Connection, text: LiteralString, space: str = "", task: str = "") -> list[dict[str, object]]:
+    return connection.run("tests/demo", text, {"space": space, "task": f"{space}/{task}"})
 
 
 def test_the_demo_has_the_size_that_was_promised(report: DemoReport) -> None:
@@ -76,12 +78,14 @@ def test_a_step_is_told_by_its_number_in_the_ledger(report: DemoReport, connecti
 def test_the_numbers_of_the_report_are_those_of_the_graph(
     report: DemoReport, connection: Connection, space: graphmem.Space
 ) -> None:
-    where = f"{{space: '{space.name}', task: '{space.name}/{report.task}'}}"
     counted = rows(
         connection,
-        f"RETURN COUNT {{ MATCH (:Live {where}) }} AS states, COUNT {{ MATCH (:RawObservation {where}) }} AS results, "
-        f"COUNT {{ MATCH (s:Step {where}) WHERE s.kind IN ['step', 'refused'] }} AS steps, "
-        f"COUNT {{ MATCH (:Request {where}) }} AS requests",
+        "RETURN COUNT { MATCH (:Live {space: $p.space, task: $p.task}) } AS states, "
+        "COUNT { MATCH (:RawObservation {space: $p.space, task: $p.task}) } AS results, "
+        "COUNT { MATCH (s:Step {space: $p.space, task: $p.task}) WHERE s.kind IN ['step', 'refused'] } AS steps, "
+        "COUNT { MATCH (:Request {space: $p.space, task: $p.task}) } AS requests",
+        space.name,
+        report.task,
     )[0]
     assert counted == {
         "states": report.states,
@@ -96,9 +100,11 @@ def test_the_revisited_decision_reaches_the_raw_text_of_the_policy(
 ) -> None:
     found = rows(
         connection,
-        f"MATCH (d8:Judgement {{live_key: '{space.name}/{report.task}/state:d8-keep-hotel-a'}})-[:SUPERSEDES]->"
+        "MATCH (d8:Judgement {live_key: $p.task + '/state:d8-keep-hotel-a'})-[:SUPERSEDES]->"
         "(d7:Judgement {id: 'd7-book-hotel-a'})-[:DERIVES]->(e4:Knowledge)-[:DERIVES]->(raw:RawObservation) "
         "WHERE raw.tool = 'read_policy' RETURN d8.value AS value, raw.content AS policy, e4.id AS id",
+        space.name,
+        report.task,
     )
     assert [row["id"] for row in found] == ["e4-cancellation-a"]
     value = json.loads(str(found[0]["value"]))
@@ -132,15 +138,17 @@ def test_the_retimed_flight_supersedes_what_was_booked(
 ) -> None:
     found = rows(
         connection,
-        f"MATCH (new {{live_key: '{space.name}/{report.task}/state:e19-flight-out-retimed'}})-[:SUPERSEDES]->(old) "
+        "MATCH (new {live_key: $p.task + '/state:e19-flight-out-retimed'})-[:SUPERSEDES]->(old) "
         "RETURN old.id AS id, old.value AS old, new.value AS new",
+        space.name,
+        report.task,
     )
     assert [row["id"] for row in found] == ["e11-flight-out"]
     assert json.loads(str(found[0]["old"]))["departs"] != json.loads(str(found[0]["new"]))["departs"]
 
 
 def test_the_queries_to_paste_run_as_they_stand_and_find_the_run(report: DemoReport, connection: Connection) -> None:
-    picture, evidence = (rows(connection, query) for query in report.queries)
+    picture, evidence = (rows(connection, literal(query)) for query in report.queries)
     assert len(picture) > report.states
     assert len(evidence) > 4
 
@@ -148,11 +156,11 @@ def test_the_queries_to_paste_run_as_they_stand_and_find_the_run(report: DemoRep
 def test_a_second_run_makes_a_task_of_its_own_and_leaves_the_first_alone(
     graph: graphmem.Graph, space: graphmem.Space, connection: Connection, report: DemoReport
 ) -> None:
-    first = f"MATCH (n {{space: '{space.name}', task: '{space.name}/{report.task}'}}) RETURN count(n) AS nodes"
-    before = rows(connection, first)
+    first: LiteralString = "MATCH (n {space: $p.space, task: $p.task}) RETURN count(n) AS nodes"
+    before = rows(connection, first, space.name, report.task)
     again = demo.run(graph, space.name, write=lambda _line: None)
     assert (report.task, again.task) == ("oslo-trip", "oslo-trip-2")
-    assert rows(connection, first) == before
+    assert rows(connection, first, space.name, report.task) == before
     assert [step.call for step in again.steps] == [step.call for step in report.steps]
     assert [step.tokens_shown for step in again.steps] == [step.tokens_shown for step in report.steps]
 

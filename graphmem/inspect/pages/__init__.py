@@ -72,7 +72,7 @@ def _legend_row(colour: str, label: str, meaning: str) -> str:
 
 
 def anchor(space: str | None, task: str | None) -> str:
-    """The line that finds the task, with literals."""
+    """The line that finds the task, with literals, since it is pasted: a name holds nothing that would end a string."""
     if space is not None and task is not None:
         return f"MATCH (t:Task {{key: '{check_name('space', space)}/{check_name('task', task)}'}})"
     given = {"space": space, "name": task}
