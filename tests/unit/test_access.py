@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from graphmem import Access
+from graphmem import Access, ToolCall
+from graphmem.exchange import Round, Run, Turn
 from graphmem.exchange.access import wanted
+from graphmem.exchange.measuring.playing import Known, by_rule
+from graphmem.exchange.measuring.script import Script
 from graphmem.state.index import Index
 from graphmem.state.values import IndexEntry, IndexLine
 
@@ -89,6 +92,11 @@ def test_nothing_is_asked_for_without_access_and_nothing_twice() -> None:
     assert wanted(status_of("Yes", request=2, index=_INDEX, active=shown), tool="book", parameters=("dob",)) == ()
 
 
-def test_only_names_of_parameters_count_never_values() -> None:
-    """The signature takes none; what a call is given cannot change what is asked for."""
-    assert "arguments" not in wanted.__annotations__
+@pytest.mark.parametrize("value", ["1990-04-05", "HAT136", "NO6JO3"])
+def test_only_names_of_parameters_count_never_values(value: str) -> None:
+    """Of a call that is to come, its values are not looked at, whatever in the index they would lead to."""
+    status = status_of("x" * 100, request=2, index=_INDEX)
+    turn = Turn(calls=(ToolCall(name="get_seat", arguments={"dob": value}),), results=("done",))
+    (moment,) = Script(Run(task="t", rounds=(Round(text=f"It is {value}", turns=(turn,)),))).moments
+    assert [literal.text for literal in moment.literals] == [value]
+    assert _targets(by_rule(status, status, moment, Known())) == ["result-1.1"]
