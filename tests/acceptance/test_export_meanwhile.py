@@ -10,7 +10,6 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 import graphmem
@@ -19,6 +18,7 @@ from graphmem.errors import TaskHeldError
 from graphmem.inspect import audit
 from graphmem.store import Connection, query
 from tests.acceptance.carried import erase, full_task, told
+from tests.acceptance.random_runs import random_runs
 from tests.acceptance.test_mage_machine import MageMachine
 from tests.acceptance.tree_speech import grow
 from tests.acceptance.tree_writer import writing
@@ -135,8 +135,4 @@ def test_random_runs_and_their_forks_come_back_from_another_space(
     server_env: Mapping[str, str], tmp_path: Path
 ) -> None:
     machine = type("Machine", (Carried,), {"environment": server_env, "folder": tmp_path})
-    profile = settings(
-        max_examples=4, stateful_step_count=12, derandomize=True,
-        database=None, deadline=None, suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    run_state_machine_as_test(machine, settings=profile)
+    run_state_machine_as_test(machine, settings=random_runs(4, steps=12, fixed=True))

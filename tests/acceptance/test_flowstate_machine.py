@@ -10,7 +10,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
@@ -18,6 +17,7 @@ import graphmem
 from graphmem import Access, Operation, Ref, Relation, StateKind, Status, StepOutput, StepResult, ToolCall, ToolResult
 from graphmem.inspect import audit
 from tests.acceptance.flowstate_model import ModelTask, check_result, compare
+from tests.acceptance.random_runs import random_runs
 
 IDS = tuple("abcdefghij")
 ODD = ("ghost", "memory:x", "request:1", "request:9", "request:x", "request:01", "obs:9.9", "naïve ☂ id")
@@ -340,8 +340,4 @@ def _answer(result: StepResult) -> tuple[Any, ...]:
 @pytest.mark.usefixtures("graph")  # so that the schema is in place
 def test_random_runs_show_and_store_what_the_sets_of_the_paper_say(server_env: Mapping[str, str]) -> None:
     machine = type("Machine", (FlowMachine,), {"environment": server_env})
-    profile = settings(
-        max_examples=30, stateful_step_count=30, derandomize=True,
-        database=None, deadline=None, suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    run_state_machine_as_test(machine, settings=profile)
+    run_state_machine_as_test(machine, settings=random_runs(30, steps=30, fixed=True))

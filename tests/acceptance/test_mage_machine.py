@@ -9,7 +9,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
@@ -19,6 +18,7 @@ from graphmem.inspect import audit
 from tests.acceptance.mage_lane import Lane
 from tests.acceptance.mage_model import MageModel
 from tests.acceptance.mage_tree import CannotError
+from tests.acceptance.random_runs import random_runs
 
 IDS = tuple("abcdefghij")
 LANES = 3
@@ -338,8 +338,4 @@ class MageMachine(RuleBasedStateMachine):
 @pytest.mark.usefixtures("graph")  # so that the schema is in place
 def test_random_runs_and_their_forks_are_what_algorithm_1_and_the_design_say(server_env: Mapping[str, str]) -> None:
     machine = type("Machine", (MageMachine,), {"environment": server_env})
-    profile = settings(
-        max_examples=20, stateful_step_count=30, derandomize=True,
-        database=None, deadline=None, suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    run_state_machine_as_test(machine, settings=profile)
+    run_state_machine_as_test(machine, settings=random_runs(20, steps=30, fixed=True))

@@ -14,7 +14,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 import graphmem
@@ -22,6 +21,7 @@ from graphmem import StepOutput, server
 from graphmem.inspect import audit
 from graphmem.store import Connection
 from tests.acceptance import test_crash as crash
+from tests.acceptance.random_runs import random_runs
 from tests.acceptance.speech import add, remove
 from tests.acceptance.test_flowstate_machine import FlowMachine
 from tests.acceptance.test_mage_machine import MageMachine
@@ -188,13 +188,9 @@ def test_random_runs_are_what_their_models_say(
         done[name] += name.startswith("task/")
 
     drawn = type("Drawn", (machine,), {"environment": server_env, "trace": staticmethod(trace)})
-    profile = settings(
-        max_examples=RUNS_AT_ONCE, stateful_step_count=30, print_blob=True,
-        database=None, deadline=None, suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
     try:
         while done.total() < statements / 2:
-            run_state_machine_as_test(drawn, settings=profile)
+            run_state_machine_as_test(drawn, settings=random_runs(RUNS_AT_ONCE, steps=30, fixed=False))
             first = first or connection.run("soak/spaces", _SPACES, {"begins": begins})[0]["names"]
             connection.run("soak/erase", _ERASE, {"begins": begins, "but": first})
             runs += RUNS_AT_ONCE
